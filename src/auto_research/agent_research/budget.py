@@ -54,7 +54,7 @@ class Meter:
     totals: Counter[str] = field(default_factory=Counter)  # units, steps, tokens, model_calls
 
     def spend(self, kind: str, amount: int = 1) -> None:
-        """Charge `amount` of `kind` at the tariff. Raises BudgetExceeded, KeyError (unknown kind)."""
+        """Charge `amount` of `kind` at the tariff. Raises BudgetExceeded."""
         units = TARIFF[kind] * amount
         cap = self.budget.units
         if cap is not None and self.totals["units"] + units > cap:

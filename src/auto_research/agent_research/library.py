@@ -91,7 +91,7 @@ def view_of(skills: Iterable[Skill]) -> LibraryView:
 
 
 def apply_changes(view: LibraryView, changes: Iterable[Change]) -> LibraryView:
-    """The view after `changes`, in order. Raises ChangeError and applies none if one does not fit."""
+    """The view after `changes`, in order. Raises ChangeError (then none is applied)."""
     skills = dict(view.skills)
     for change in changes:
         _apply(skills, change)

@@ -179,7 +179,7 @@ class Context(Protocol):
         """Charge the ledger. Raises BudgetExceeded."""
 
     def fit(self, task: Task, skill: Skill) -> float:
-        """How well the agent can apply `skill` to `task`, in [0, 1], without running it (charged)."""
+        """How well the agent could apply `skill` to `task`, in [0, 1], unrun (charged)."""
 
     def probe(self, tasks: Sequence[TaskRef], library: LibraryView) -> Sequence[Episode]:
         """Run train tasks with `library`, charged as probes. Raises UserError for other tasks."""
@@ -195,7 +195,7 @@ class Operator:
     slot: ClassVar[Slot]
     citation: ClassVar[str]  # paper and equation, or "control"
     summary: ClassVar[str]
-    Settings: ClassVar[type[Settings]] = Settings
+    settings_type: ClassVar[type[Settings]] = Settings
 
     def __init__(self, settings: Settings) -> None:
         self.settings = settings
@@ -254,8 +254,6 @@ class Rollout(Operator):
 
     slot: ClassVar[Slot] = "rollout"
 
-    def next(
-        self, pool: Sequence[Scenario], progress: Progress, ctx: Context
-    ) -> Sequence[Chain]:
+    def next(self, pool: Sequence[Scenario], progress: Progress, ctx: Context) -> Sequence[Chain]:
         """The next batch of groups; empty ends the training phase."""
         return ()

@@ -1,4 +1,4 @@
-"""Named random streams: every draw comes from a generator derived from the run's seed and a name."""
+"""Named random streams: every draw comes from a generator derived from the seed and a name."""
 
 from __future__ import annotations
 

@@ -86,7 +86,9 @@ def content_id(kind: SkillKind, source: str) -> str:
     Names of the function and its variables, docstrings, comments and spacing do not count.
     Raises SyntaxError if a function's source does not parse.
     """
-    normal = normalised_source(source) if kind == "function" else " ".join(source.split()).casefold()
+    normal = (
+        normalised_source(source) if kind == "function" else " ".join(source.split()).casefold()
+    )
     return hashlib.sha256(f"{kind}\0{normal}".encode()).hexdigest()[:16]
 
 

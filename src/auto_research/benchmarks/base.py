@@ -1,4 +1,4 @@
-"""What every benchmark gives: tasks anybody may see, and a sealed evaluator nobody can look into."""
+"""What every benchmark gives: tasks anybody may see, and a sealed evaluator."""
 
 from __future__ import annotations
 

@@ -109,7 +109,9 @@ def read_problem(text: str, domain: Domain) -> Problem:
 class _RawAction:
     def __init__(self, section: list[Expr]) -> None:
         if len(section) % 2:
-            raise PddlError(f"action {section[1] if section[1:] else '?'} has a keyword without a value")
+            raise PddlError(
+                f"action {section[1] if section[1:] else '?'} has a keyword without a value"
+            )
         parts = {str(section[i]): section[i + 1] for i in range(2, len(section), 2)}
         self.name = _name(section[1])
         params = _typed(_list(parts.get(":parameters", []), "parameters"))
