@@ -14,6 +14,7 @@ PHASES: tuple[Phase, ...] = ("training", "probes", "test")
 
 # The tariff: what one of each costs, in units. Hashed into every run; see docs/concepts/budget.md.
 TARIFF: Mapping[str, int] = {
+    "ground": 1,  # an action instantiated for a search
     "expand": 1,  # a state expanded by a search
     "act": 1,  # an action simulated (planning, answering, or cutting a plan down)
     "match": 1,  # a binding of a rule's variables considered

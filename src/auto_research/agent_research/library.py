@@ -61,7 +61,7 @@ Change = Create | Revise | Fork | Merge | Retire
 
 
 class ChangeError(ValueError):
-    """A change names a skill that is not there."""
+    """A change names a skill that is not there, or none where it must."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,9 @@ def record_usage(view: LibraryView, usage: Mapping[str, Usage]) -> LibraryView:
 
 
 def _apply(skills: dict[str, Skill], change: Change) -> None:
-    for base in _bases(change):
+    if isinstance(change, Merge) and not change.bases:
+        raise ChangeError("Merge names no skill to merge")
+    for base in bases_of(change):
         if base not in skills:
             raise ChangeError(f"{type(change).__name__} names {base}, which is not in the library")
     if isinstance(change, Retire):
@@ -124,7 +126,7 @@ def _apply(skills: dict[str, Skill], change: Change) -> None:
     if isinstance(change, Create):
         skills[new.id] = replace(new, lineage=new.lineage or new.id)
         return
-    parents = tuple(skills[base] for base in _bases(change))
+    parents = tuple(skills[base] for base in bases_of(change))
     version = 1 + max(parent.version for parent in parents)
     if isinstance(change, Fork):
         new = replace(new, lineage=new.id)
@@ -137,14 +139,20 @@ def _apply(skills: dict[str, Skill], change: Change) -> None:
     )
 
 
-def _bases(change: Change) -> tuple[str, ...]:
+def bases_of(change: Change) -> tuple[str, ...]:
+    """Ids of the versions that a change starts from or retires; none for Create."""
     if isinstance(change, Create):
         return ()
-    return change.bases if isinstance(change, Merge) else (change.base,)
+    return tuple(dict.fromkeys(change.bases)) if isinstance(change, Merge) else (change.base,)
+
+
+def subject_of(change: Change) -> str:
+    """Id of the skill a change is about: the new one, or the retired one."""
+    return change.base if isinstance(change, Retire) else change.skill.id
 
 
 def _superseded(change: Change) -> tuple[str, ...]:
-    return () if isinstance(change, (Create, Fork, Retire)) else _bases(change)
+    return () if isinstance(change, (Create, Fork, Retire)) else bases_of(change)
 
 
 def _total(records: Iterable[Usage]) -> Usage:

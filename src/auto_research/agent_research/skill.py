@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from auto_research.agent_research.normal_form import normal_form, parse
 from auto_research.benchmarks.base import Json
 
 SkillKind = Literal["function", "text"]
@@ -80,51 +81,32 @@ class Skill:
     usage: Usage = Usage()
 
 
-def content_id(kind: SkillKind, source: str) -> str:
-    """Hash of the normalised AST (function) or text, 16 hex digits.
+def content_id(kind: SkillKind, source: str, main: str | None = None) -> str:
+    """Hash of the normal form of a function's source or of a text, 16 hex digits.
 
-    Names of the function and its variables, docstrings, comments and spacing do not count.
-    Raises SyntaxError if a function's source does not parse.
+    Names of functions and variables, docstrings, comments and spacing do not count; which
+    function is `main` (default: the first) does. Raises ValueError if a function's source does
+    not parse, nests too deep or defines no such function.
     """
-    normal = (
-        normalised_source(source) if kind == "function" else " ".join(source.split()).casefold()
-    )
+    if kind == "text":
+        normal = " ".join(source.split()).casefold()
+    else:
+        place = _place_of_main(parse(source), main)
+        normal = normal_form(source) + (f"\0{place}" if place else "")
     return hashlib.sha256(f"{kind}\0{normal}".encode()).hexdigest()[:16]
 
 
-def normalised_source(source: str) -> str:
-    """`source` as an AST dump with docstrings dropped and local names numbered by first use."""
-    tree = ast.parse(source)
-    bound = _bound_names(tree)
-    numbers: dict[str, str] = {}
-
-    def alias(name: str) -> str:
-        return numbers.setdefault(name, f"v{len(numbers)}") if name in bound else name
-
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            node.name = alias(node.name)
-            if ast.get_docstring(node, clean=False) is not None:
-                node.body = node.body[1:] or [ast.Pass()]
-        elif isinstance(node, ast.Name):
-            node.id = alias(node.id)
-        elif isinstance(node, ast.arg):
-            node.arg, node.annotation = alias(node.arg), None
-        elif isinstance(node, ast.keyword) and node.arg is not None:
-            node.arg = alias(node.arg)
-    return ast.dump(tree)
+def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
+    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
 
 
-def _bound_names(tree: ast.AST) -> set[str]:
-    names: set[str] = set()
-    for node in ast.walk(tree):
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            names.add(node.name)
-        elif isinstance(node, ast.arg):
-            names.add(node.arg)
-        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
-            names.add(node.id)
-    return names
+def _place_of_main(tree: ast.Module, main: str | None) -> int:
+    names = list(_functions(tree))
+    if main is None and names:
+        return 0
+    if main not in names:
+        raise ValueError(f"skill source defines no function {main or ''}".rstrip())
+    return names.index(main)
 
 
 def function_skill(
@@ -136,18 +118,13 @@ def function_skill(
 ) -> Skill:
     """A skill from Python source; `main` names its public function (default: the first one).
 
-    Raises ValueError if the source does not parse or defines no function (or not `main`).
+    Raises ValueError if the source does not parse, nests too deep, or defines no function (or
+    not `main`), or if `interface` is not plain data.
     """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise ValueError(f"skill source does not parse: {error}") from None
-    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-    name = main or next(iter(functions), "")
-    if name not in functions:
-        raise ValueError(f"skill source defines no function {main or ''}".rstrip())
-    node = functions[name]
-    identity = content_id("function", source)
+    tree = parse(source)
+    name = list(_functions(tree))[_place_of_main(tree, main)]
+    node = _functions(tree)[name]
+    identity = content_id("function", source, name)
     return Skill(
         id=identity,
         kind="function",
@@ -155,10 +132,21 @@ def function_skill(
         signature=f"{name}({ast.unparse(node.args)})",
         docstring=ast.get_docstring(node) or "",
         source=source,
-        interface=dict(interface or {}),
+        interface={key: _plain(value) for key, value in (interface or {}).items()},
         lineage=identity,
         provenance=provenance,
     )
+
+
+def _plain(value: Json) -> Json:
+    """`value` as lists and dicts, as it will come back from a file."""
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    if isinstance(value, Mapping):
+        return {key: _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    raise ValueError(f"a skill's interface holds a {type(value).__name__}, which is not plain data")
 
 
 def text_skill(text: str, *, name: str, provenance: Provenance = Provenance()) -> Skill:

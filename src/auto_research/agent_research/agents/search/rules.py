@@ -1,0 +1,371 @@
+"""Rules: what one step of a successful plan shows about how to make a fact true.
+
+A rule says: to make `head` true, find objects for which `binding` and `given` hold, bring about
+`needs`, then do `action`. Both come from the plan's causal structure (explanation-based learning,
+Mitchell et al. 1986): `binding` is the shortest chain of facts, taken as given by the steps that
+led up to the action, that ties its free variables to the head; `given` is what else always held.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from auto_research.pddl import Atom, Domain, Problem, Step
+from auto_research.pddl.strips import Ground, State, instantiate
+
+LEVELS = 4  # how many producer levels of the causal tree are searched for a chain
+RULES_A_HEAD_AND_ACTION = 5
+
+OrderHint = tuple[str, int, str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One way to make `head` true; variables start with ``?``. `seen` counts its witnesses."""
+
+    head: Atom
+    action: Atom
+    needs: tuple[Atom, ...]
+    binding: tuple[Atom, ...]
+    given: tuple[Atom, ...] = ()
+    seen: int = 1
+
+    def variables(self) -> list[str]:
+        """Action variables that the head leaves free, in order."""
+        bound = set(self.head[1:])
+        return [x for x in dict.fromkeys(self.action[1:]) if x.startswith("?") and x not in bound]
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """Everything a skill knows: rules by head predicate, and which goals must wait for which.
+
+    A hint ``(p, i, q, j)``: a goal on ``p`` whose argument i is argument j of a goal on ``q``
+    comes after that goal. `hints` counts witnesses for and against.
+    """
+
+    rules: tuple[Rule, ...]
+    hints: Mapping[OrderHint, int] = field(default_factory=dict)
+    goals: frozenset[str] = frozenset()  # goal predicates it was written for
+
+
+def trim(
+    problem: Problem, start: State, goal: Iterable[Atom], plan: Sequence[Step], charge: Charge
+) -> list[Step]:
+    """`plan` without the steps it can do without; every simulated step is charged as ``act``."""
+    goal = frozenset(goal)
+    kept = [g for s in plan if (g := instantiate(problem.domain, s)) is not None]
+    index = 0
+    while index < len(kept):
+        shorter = _without(kept, index, start, goal, charge)
+        if shorter is None:
+            index += 1
+        else:
+            kept = shorter
+    return [g.step for g in kept]
+
+
+Charge = Callable[[str, int], None]
+
+
+def _without(
+    kept: list[Ground], index: int, start: State, goal: frozenset[Atom], charge: Charge
+) -> list[Ground] | None:
+    """The plan without step `index` and whatever then no longer applies, if it still succeeds."""
+    state = start
+    left: list[Ground] = []
+    for position, ground in enumerate(kept):
+        if position == index:
+            continue
+        charge("act", 1)
+        if all(a in state for a in ground.pre):
+            state = ground.apply(state)
+            left.append(ground)
+        elif position < index:
+            return None
+    return left if goal <= state else None
+
+
+@dataclass(slots=True)
+class _Trace:
+    """A plan with, for every step, who produced each of its preconditions."""
+
+    grounds: list[Ground]
+    states: list[State]
+    producers: list[dict[Atom, int]]
+    consumers: list[set[Atom]]  # facts that a step supplied to a later step or a goal
+    owner: list[Atom | None]  # the first goal that a step served
+    achieved: dict[Atom, int]  # goal -> the step that achieved it for good (-1: true at start)
+
+
+def _trace(domain: Domain, start: State, goal: Iterable[Atom], plan: Sequence[Step]) -> _Trace:
+    grounds = [g for s in plan if (g := instantiate(domain, s)) is not None]
+    states = [start]
+    last: dict[Atom, int] = {}
+    producers: list[dict[Atom, int]] = []
+    supplies: list[set[Atom]] = [set() for _ in grounds]
+    for index, ground in enumerate(grounds):
+        made = {a: last.get(a, -1) for a in ground.pre}
+        producers.append(made)
+        for atom, by in made.items():
+            if by >= 0:
+                supplies[by].add(atom)
+        for atom in ground.delete:
+            last.pop(atom, None)
+        for atom in ground.add:
+            last[atom] = index
+        states.append(ground.apply(states[-1]))
+    achieved = {a: last.get(a, -1) for a in sorted(goal)}
+    for atom, by in achieved.items():
+        if by >= 0:
+            supplies[by].add(atom)
+    owner: list[Atom | None] = [None] * len(grounds)
+    for atom, by in sorted(achieved.items(), key=lambda item: (item[1], item[0])):
+        waiting = [by]
+        while waiting:
+            step = waiting.pop()
+            if step >= 0 and owner[step] is None:
+                owner[step] = atom
+                waiting += producers[step].values()
+    return _Trace(grounds, states, producers, supplies, owner, achieved)
+
+
+def learn(domain: Domain, start: State, goal: Sequence[Atom], plan: Sequence[Step]) -> Program:
+    """The rules and order hints that a (trimmed) plan from `start` to `goal` shows."""
+    trace = _trace(domain, start, goal, plan)
+    rules: list[Rule] = []
+    for index in range(len(trace.grounds)):
+        for fact in sorted(trace.consumers[index]):
+            rule = _rule(domain, trace, index, fact)
+            if rule is not None:
+                rules.append(rule)
+    served = [a for a, by in trace.achieved.items() if by >= 0]
+    return Program(merge_rules(rules), _hints(trace, served), frozenset(a[0] for a in served))
+
+
+def _rule(domain: Domain, trace: _Trace, index: int, fact: Atom) -> Rule | None:
+    ground = trace.grounds[index]
+    if len(set(fact[1:])) != len(fact[1:]):
+        return None
+    since = _false_since(trace, index, fact)
+    levels = _levels(trace, index, since)
+    taken = [_taken_as_given(trace, level, index, since) for level in levels]
+    own = taken[0]
+    linked = _linked({*fact[1:], *domain.constants}, (*ground.static, *own))
+    chain = list(ground.static)
+    for thing in ground.step[1:]:
+        if thing not in linked:
+            path = _chain(linked | set(domain.constants), thing, [*map(tuple, taken)])
+            chain += [a for a in path if a not in chain]
+            linked = _linked(linked | {thing}, chain)
+    free = [x for x in ground.step[1:] if x not in fact[1:]]
+    binders = [a for a in own if a not in chain and set(a[1:]) & set(free)]
+    chain += [a for a in binders if _ties(a, fact, ground.step)]
+    inside = [a for level in taken[1:] for a in level if a[1:] and set(a[1:]) <= {*ground.step[1:]}]
+    given = [a for a in dict.fromkeys([*own, *inside]) if a not in chain]
+    names = _names(domain, trace, index, levels)
+    order = sorted(ground.pre, key=lambda a: (trace.producers[index][a], ground.pre.index(a)))
+
+    def lift(atom: Atom) -> Atom:
+        return (atom[0], *(names.get(x, x) for x in atom[1:]))
+
+    return Rule(
+        head=lift(fact),
+        action=lift(ground.step),
+        needs=tuple(map(lift, order)),
+        binding=tuple(map(lift, dict.fromkeys(chain))),
+        given=tuple(map(lift, given)),
+    )
+
+
+def _ties(atom: Atom, fact: Atom, step: Step) -> bool:
+    """Whether an own precondition joins a free object of the action to another of its objects."""
+    inside = set(atom[1:]) & set(step[1:])
+    return len(inside) > 1
+
+
+def _false_since(trace: _Trace, index: int, fact: Atom) -> int:
+    """The first state of the stretch before step `index` in which `fact` was false throughout."""
+    since = index
+    while since > 0 and fact not in trace.states[since - 1]:
+        since -= 1
+    return since
+
+
+def _levels(trace: _Trace, index: int, since: int) -> list[list[int]]:
+    """Step `index`, then its producers level by level: not before `since`, for the same goal."""
+    levels, found = [[index]], {index}
+    while len(levels) < LEVELS:
+        above = [
+            by
+            for step in levels[-1]
+            for atom, by in trace.producers[step].items()
+            if by >= since and len(atom) > 1 and trace.owner[by] == trace.owner[index]
+        ]
+        fresh = [step for step in dict.fromkeys(above) if step not in found]
+        if not fresh:
+            break
+        found |= set(fresh)
+        levels.append(fresh)
+    return levels
+
+
+def _taken_as_given(trace: _Trace, level: list[int], index: int, since: int) -> list[Atom]:
+    """What the steps of a level did not have to bring about: static facts, and supplied ones."""
+    atoms: dict[Atom, None] = {}
+    for step in level:
+        if step != index:
+            atoms |= dict.fromkeys(trace.grounds[step].static)
+        for atom, by in trace.producers[step].items():
+            if by < since or trace.owner[by] != trace.owner[index]:
+                atoms[atom] = None
+    return list(atoms)
+
+
+def _linked(start: set[str], atoms: Iterable[Atom]) -> set[str]:
+    """Objects joined to `start` by chains of `atoms`."""
+    near, rest = set(start), list(atoms)
+    while True:
+        more = [a for a in rest if near & set(a[1:]) and not set(a[1:]) <= near]
+        if not more:
+            return near
+        for atom in more:
+            near |= set(atom[1:])
+
+
+def _chain(start: set[str], thing: str, levels: Sequence[Sequence[Atom]]) -> list[Atom]:
+    """The shortest chain of atoms from `start` to `thing`, from as few levels as will do."""
+    pool: list[Atom] = []
+    for level in levels:
+        pool += [a for a in level if len(a) > 2]
+        paths: dict[str, list[Atom]] = {x: [] for x in sorted(start)}
+        frontier = list(paths)
+        while frontier and thing not in paths:
+            following: list[str] = []
+            for near in frontier:
+                for atom in pool:
+                    if near in atom[1:]:
+                        for x in atom[1:]:
+                            if x not in paths:
+                                paths[x] = [*paths[near], atom]
+                                following.append(x)
+            frontier = following
+        if thing in paths:
+            return paths[thing]
+    return []
+
+
+def _names(domain: Domain, trace: _Trace, index: int, levels: list[list[int]]) -> dict[str, str]:
+    """A variable for every object of the causal tree, named after the parameter it filled."""
+    names: dict[str, str] = {}
+    for step in (s for level in levels for s in level):
+        action = trace.grounds[step].step
+        for param, thing in zip(domain.schemas[action[0]].params, action[1:], strict=True):
+            if thing not in names and thing not in domain.constants:
+                names[thing] = _fresh(param, names.values())
+    return names
+
+
+def _fresh(param: str, taken: Iterable[str]) -> str:
+    name, number, known = param, 2, set(taken)
+    while name in known:
+        name, number = f"{param}{number}", number + 1
+    return name
+
+
+def _hints(trace: _Trace, goals: Sequence[Atom]) -> dict[OrderHint, int]:
+    hints: dict[OrderHint, int] = {}
+    ordered = sorted(goals, key=lambda a: (trace.achieved[a], a))
+    for early, first in enumerate(ordered):
+        for second in ordered[early + 1 :]:
+            for i, x in enumerate(second[1:]):
+                for j, y in enumerate(first[1:]):
+                    if x == y:
+                        key = (second[0], i, first[0], j)
+                        hints[key] = hints.get(key, 0) + 1
+    return hints
+
+
+def canonical(rule: Rule) -> tuple[Atom, ...]:
+    """Head, action, needs and binding with variables numbered by first use.
+
+    Equal for rules that differ in variable names, order of needs or `given` only.
+    """
+    numbers: dict[str, str] = {}
+
+    def number(atom: Atom) -> Atom:
+        return (
+            atom[0],
+            *(numbers.setdefault(x, f"?{len(numbers)}") if x[:1] == "?" else x for x in atom[1:]),
+        )
+
+    fixed = [number(rule.head), number(rule.action)]
+    needs = sorted(number(a) for a in rule.needs)
+    rest, ordered = list(rule.binding), []
+    while rest:  # the atom whose variables are known best comes next
+        rest.sort(key=lambda a: (sum(x not in numbers for x in a[1:]), a[0], len(a), a))
+        ordered.append(number(rest.pop(0)))
+    return (*fixed, *needs, ("|",), *sorted(ordered))
+
+
+def merge_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+    """Rules without repeats, best first for each head: what was shown often, tightest first.
+
+    Repeats add up their witnesses and keep what was `given` in all of them.
+    """
+    merged: dict[tuple[Atom, ...], Rule] = {}
+    for rule in rules:
+        key = canonical(rule)
+        known = merged.get(key)
+        merged[key] = _generalised(known, rule) if known else rule
+    ranked = sorted(
+        merged.items(),
+        key=lambda kr: (kr[1].head[0], -kr[1].seen, -len(kr[1].given), kr[0]),
+    )
+    kept: list[Rule] = []
+    for _, rule in ranked:
+        twins = [r for _, r in ranked if (r.head[0], r.action[0]) == (rule.head[0], rule.action[0])]
+        twins.sort(key=lambda r: -r.seen)
+        if rule in twins[:RULES_A_HEAD_AND_ACTION]:
+            kept.append(rule)
+    return tuple(kept)
+
+
+def _generalised(one: Rule, other: Rule) -> Rule:
+    first, second = (one, other) if one.seen >= other.seen else (other, one)
+    names = dict(zip(second.action[1:], first.action[1:], strict=True))
+    theirs = {(a[0], *(names.get(x, x) for x in a[1:])) for a in second.given}
+    return replace(
+        first,
+        given=tuple(a for a in first.given if a in theirs),
+        seen=one.seen + other.seen,
+    )
+
+
+def merge(programs: Sequence[Program]) -> Program:
+    """One program with the rules and hints of all."""
+    hints: dict[OrderHint, int] = {}
+    for program in programs:
+        for hint, count in program.hints.items():
+            hints[hint] = hints.get(hint, 0) + count
+    return Program(
+        merge_rules(rule for program in programs for rule in program.rules),
+        hints,
+        frozenset(name for program in programs for name in program.goals),
+    )
+
+
+def schema_program(domain: Domain, goal: Sequence[Atom]) -> Program:
+    """Every action schema as rules, nothing learned: the program of control `all-schemas`."""
+    rules: list[Rule] = []
+    for schema in domain.schemas.values():
+        needs = tuple(a for a in schema.pre if a[0] in domain.fluents)
+        statics = tuple(a for a in schema.pre if a[0] not in domain.fluents)
+        action = (schema.name, *schema.params)
+        for head in schema.add:
+            if len(set(head[1:])) == len(head[1:]):
+                rules.append(Rule(head, action, needs, statics, needs))
+                if needs:
+                    rules.append(Rule(head, action, needs, statics))
+    return Program(tuple(rules), {}, frozenset(a[0] for a in goal))

@@ -1,0 +1,329 @@
+"""The host side of a running skill: a simulated world, charged for every look and every action.
+
+Skill code never holds the state. It asks (`match`, `missing`), acts (`act`) and takes back
+(`undo`); names are translated where the skill was written for a domain with other names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from auto_research.agent_research.agents.search.forward import unify
+from auto_research.errors import BudgetExceeded
+from auto_research.pddl import Atom, Problem, Step, substitute
+from auto_research.pddl.strips import State, instantiate
+
+Charge = Callable[[str, int], None]
+
+MAX_BINDINGS = 8
+MAX_DEPTH = 60
+
+
+class Halted(Exception):
+    """The skill has spent what it may; it is raised again at every further host call."""
+
+
+@dataclass(slots=True)
+class _Frame:
+    """One fact being achieved: where it began, and what must stay true while it is worked on."""
+
+    fact: Atom
+    state: State
+    length: int
+    needs: tuple[Atom, ...] = ()
+    usual: bool = True
+
+
+class Facts:
+    """The facts of a state, found by predicate and any one argument without enumerating them."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._static = _indexed(problem.static)
+        self._fluents = problem.domain.fluents
+        self._state: State = frozenset()
+        self._current: dict[tuple[str, int, str], list[Atom]] | None = None
+
+    @property
+    def state(self) -> State:
+        return self._state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._state, self._current = state, None
+
+    def candidates(self, pattern: Atom) -> Sequence[Atom]:
+        """The shortest list of facts known to hold every fact that `pattern` could match."""
+        if pattern[0] in self._fluents:
+            if self._current is None:
+                self._current = _indexed(self._state)
+            index = self._current
+        else:
+            index = self._static
+        best = index.get((pattern[0], 0, ""), ())
+        for position, thing in enumerate(pattern[1:], 1):
+            if not thing.startswith("?"):
+                found = index.get((pattern[0], position, thing), ())
+                if len(found) < len(best):
+                    best = found
+        return best
+
+
+def _indexed(atoms: Iterable[Atom]) -> dict[tuple[str, int, str], list[Atom]]:
+    index: dict[tuple[str, int, str], list[Atom]] = {}
+    for atom in sorted(atoms):
+        index.setdefault((atom[0], 0, ""), []).append(atom)
+        for position, thing in enumerate(atom[1:], 1):
+            index.setdefault((atom[0], position, thing), []).append(atom)
+    return index
+
+
+@dataclass
+class World:
+    """State, plan and open subgoals of one skill run. `names` maps skill words to task words."""
+
+    problem: Problem
+    charge: Charge
+    limit: int
+    names: Mapping[str, str] = field(default_factory=dict)
+    plan: list[Step] = field(default_factory=list)
+    halted: str = ""
+    error: BudgetExceeded | None = None
+    _spent: int = 0
+    _frames: list[_Frame] = field(default_factory=list)
+    _strict: bool = True
+    _hopeless: set[tuple[Atom, State, bool, tuple[Atom, ...]]] = field(default_factory=set)
+    _facts: Facts = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._facts = Facts(self.problem)
+        self.state = self.problem.init
+
+    def hosts(self) -> dict[str, Callable[..., object]]:
+        """The functions that skill code may call."""
+        return {
+            "match": self.match,
+            "act": self.act,
+            "missing": self.missing,
+            "enter": self.enter,
+            "leave": self.leave,
+            "undo": self.undo,
+            "fail": self.fail,
+            "usual": self.usual,
+            "careful": self.careful,
+            "ordered": self.ordered,
+        }
+
+    def spend(self, kind: str, amount: int = 1) -> None:
+        if self.halted:
+            raise Halted(self.halted)
+        if self._spent + amount > self.limit:
+            self.halted = "the skill's share of the budget is spent"
+            raise Halted(self.halted)
+        try:
+            self.charge(kind, amount)
+        except BudgetExceeded as error:
+            self.halted, self.error = "budget spent", error
+            raise Halted(self.halted) from None
+        self._spent += amount
+
+    def goals_met(self) -> int:
+        return sum(a in self.state for a in self.problem.goal)
+
+    @property
+    def state(self) -> State:
+        return self._facts.state
+
+    @state.setter
+    def state(self, state: State) -> None:
+        self._facts.state = state
+
+    # What follows is called by skill code: arguments are whatever it likes to pass.
+
+    def match(
+        self, wanted: object, *conditions: object, given: object = ()
+    ) -> list[tuple[str, ...]]:
+        """Distinct values of the wanted variables under which all conditions hold now.
+
+        In the usual mode `given` must hold too; in the other mode only bindings are returned
+        that the usual mode left out: what is usually given is then to be brought about.
+        """
+        firm = [self._atom(c) for c in conditions]
+        usual = [self._atom(c) for c in _sequence(given)]
+        names = ["?" + str(w) for w in _sequence(wanted)]
+        if not self._usual() and not usual:
+            return []
+        self.spend("rule")
+        found: dict[tuple[str, ...], None] = {}
+        if self._usual():
+            self._join([*firm, *usual], {}, names, found)
+            return list(found)
+        self._join(
+            [*firm, *(a for a in usual if a[0] not in self.problem.domain.fluents)],
+            {},
+            names,
+            found,
+        )
+        return list(found)
+
+    def usual(self, mode: object) -> None:
+        """Whether the rules of the open subgoal ask for what is usually given."""
+        if self._frames:
+            self._frames[-1].usual = bool(mode)
+
+    def _usual(self) -> bool:
+        return self._frames[-1].usual if self._frames else True
+
+    def _join(
+        self,
+        patterns: list[Atom],
+        binding: dict[str, str],
+        names: list[str],
+        found: dict[tuple[str, ...], None],
+    ) -> None:
+        if len(found) >= MAX_BINDINGS:
+            return
+        if not patterns:
+            self._complete(binding, names, found)
+            return
+        lifted = [substitute(p, binding) for p in patterns]
+        choices = [self._facts.candidates(p) for p in lifted]
+        best = min(range(len(patterns)), key=lambda i: (len(choices[i]), i))
+        rest = patterns[:best] + patterns[best + 1 :]
+        for fact in choices[best]:
+            more = unify(lifted[best], fact, binding)
+            if more is None:
+                continue
+            if len(more) > len(binding):
+                self.spend("match")
+            self._join(rest, more, names, found)
+            if len(found) >= MAX_BINDINGS:
+                return
+
+    def _complete(
+        self, binding: dict[str, str], names: list[str], found: dict[tuple[str, ...], None]
+    ) -> None:
+        loose = [n for n in names if n not in binding]
+        if not loose:
+            found[tuple(binding[n] for n in names)] = None
+            return
+        for thing in sorted(self.problem.objects):
+            self.spend("match")
+            self._complete({**binding, loose[0]: thing}, names, found)
+            if len(found) >= MAX_BINDINGS:
+                return
+
+    def act(self, *step: object) -> bool:
+        """Do an action in the simulated world; False if it does not apply or breaks what stands."""
+        action = self._atom(step)
+        self.spend("act")
+        ground = instantiate(self.problem.domain, action)
+        if ground is None or not ground.applicable(self.state, self.problem.static):
+            return False
+        if self._strict and any(a in ground.delete and a not in ground.add for a in self._kept()):
+            return False
+        self.state = ground.apply(self.state)
+        self.plan.append(action)
+        return True
+
+    def _kept(self) -> Iterable[Atom]:
+        """Facts that stand and that work below must not break: goals met, needs of open work."""
+        yield from (a for a in self.problem.goal if a in self.state)
+        for frame in self._frames[:-1]:
+            yield from (a for a in frame.needs if a in self.state)
+
+    def missing(self, facts: object) -> list[Atom]:
+        """Those of `facts` that do not hold, in order; they become needs of the open subgoal."""
+        atoms = tuple(self._atom(f) for f in _sequence(facts))
+        if self.halted:
+            raise Halted(self.halted)
+        if self._frames:
+            self._frames[-1].needs = atoms
+        originals = [tuple(map(str, _sequence(f))) for f in _sequence(facts)]
+        return [o for o, a in zip(originals, atoms, strict=True) if not self._holds(a)]
+
+    def _holds(self, atom: Atom) -> bool:
+        return atom in self.state or atom in self.problem.static
+
+    def enter(self, fact: object) -> str:
+        """Open a subgoal: "holds" already, "refused" (a loop, too deep, hopeless), or "open"."""
+        atom = self._atom(fact)
+        if self._holds(atom):
+            return "holds"
+        self.spend("rule")
+        if len(self._frames) >= MAX_DEPTH or any(f.fact == atom for f in self._frames):
+            return "refused"
+        if self._key(atom) in self._hopeless:
+            return "refused"
+        self._frames.append(_Frame(atom, self.state, len(self.plan)))
+        return "open"
+
+    def _key(self, atom: Atom) -> tuple[Atom, State, bool, tuple[Atom, ...]]:
+        return atom, self.state, self._strict, tuple(f.fact for f in self._frames)
+
+    def leave(self, fact: object) -> bool:
+        """Close the open subgoal if its fact holds."""
+        atom = self._atom(fact)
+        if not self._frames or self._frames[-1].fact != atom or not self._holds(atom):
+            return False
+        self._frames.pop()
+        return True
+
+    def undo(self) -> None:
+        """Take the world back to where the open subgoal began; what was spent stays spent."""
+        if self._frames:
+            frame = self._frames[-1]
+            self.state = frame.state
+            del self.plan[frame.length :]
+
+    def fail(self, fact: object) -> bool:
+        """Give the open subgoal up."""
+        atom = self._atom(fact)
+        if self._frames and self._frames[-1].fact == atom:
+            self.undo()
+            self._frames.pop()
+            self._hopeless.add(self._key(atom))
+        return False
+
+    def careful(self, mode: object) -> None:
+        """Whether actions that break what stands are refused."""
+        self._strict = bool(mode)
+
+    def ordered(self, goals: object, hints: object) -> list[tuple[str, ...]]:
+        """`goals` sorted so that one that builds on another (see `hints`) comes after it."""
+        left = [tuple(map(str, _sequence(g))) for g in _sequence(goals)]
+        rules = [tuple(_sequence(h)) for h in _sequence(hints)]
+        out: list[tuple[str, ...]] = []
+        while left:
+            free = [g for g in left if not any(_waits(g, o, rules) for o in left if o != g)]
+            out.append((free or left)[0])
+            left.remove(out[-1])
+        return out
+
+    def _atom(self, value: object) -> Atom:
+        parts = [str(x) for x in _sequence(value)]
+        if not parts:
+            raise ValueError("an empty fact")
+        return (self.names.get(parts[0], parts[0]), *parts[1:])
+
+
+def _waits(
+    goal: tuple[str, ...], other: tuple[str, ...], hints: Sequence[tuple[object, ...]]
+) -> bool:
+    for hint in hints:
+        if len(hint) != 4 or goal[0] != hint[0] or other[0] != hint[2]:
+            continue
+        i, j = hint[1], hint[3]
+        if isinstance(i, int) and isinstance(j, int) and goal[i + 1] == other[j + 1]:
+            return True
+    return False
+
+
+def _unbound(pattern: Atom) -> int:
+    return sum(x.startswith("?") for x in pattern[1:])
+
+
+def _sequence(value: object) -> Sequence[object]:
+    if isinstance(value, (list, tuple)):
+        return value
+    raise ValueError("expected a tuple")
