@@ -25,8 +25,8 @@ _NAMES = {kind: op for op, kind in _OPS.items()}
 
 
 def dumps(data: Json) -> str:
-    """`data` as compact JSON text, keys in the order given."""
-    return json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+    """`data` as compact JSON in ASCII (so any text can be stored), keys in the order given."""
+    return json.dumps(data, separators=(",", ":"))
 
 
 def loads(text: str) -> Json:

@@ -19,7 +19,7 @@ import yaml
 
 from auto_research.agent_research.codec import skill_from_json, skill_to_json
 from auto_research.agent_research.library import LibraryView
-from auto_research.agent_research.skill import Skill, function_skill, text_skill
+from auto_research.agent_research.skill import Skill, function_skill, plain_data, text_skill
 from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError
 from auto_research.strict_yaml import parse
@@ -134,8 +134,10 @@ class _Dumper(yaml.SafeDumper):
 
 
 def _represent_text(dumper: _Dumper, text: str) -> yaml.ScalarNode:
-    # PyYAML would leave 1e5 bare, which YAML 1.2 reads as a number; so may an id look.
-    style = None if text[:1].isalpha() else '"'
+    # PyYAML leaves 1e5 bare, which YAML 1.2 reads as a number (an id may look so), and loses some
+    # line breaks outside double quotes.
+    harmless = text[:1].isalpha() and text.replace("\n", "").isprintable()
+    style = None if harmless else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 
@@ -157,7 +159,7 @@ def _read(folder: Path) -> tuple[int, Skill]:
     record["source"] = _text_of(folder / (TEXT if record.get("kind") == "text" else CODE))
     record["interface"] = _interface(folder / INTERFACE)
     try:
-        skill = skill_from_json(record)
+        skill = skill_from_json(plain_data(record))
         _check(skill)
     except ValueError as error:
         raise _Refused(str(error)) from None

@@ -63,6 +63,15 @@ class Operators:
     reward: Reward
     rollout: Rollout
 
+    def by_slot(self) -> dict[Slot, Operator]:
+        """The four operators by slot, in their fixed order."""
+        return {
+            "retrieval": self.retrieval,
+            "update": self.update,
+            "reward": self.reward,
+            "rollout": self.rollout,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Method:

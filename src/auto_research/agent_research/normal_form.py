@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
 
 from auto_research.agent_research.scopes import (
     Scope,
@@ -39,6 +40,7 @@ def parse(source: str) -> ast.Module:
     return tree
 
 
+@lru_cache(maxsize=1024)  # siblings write the same skills again and again
 def normal_form(source: str) -> str:
     """The normal form of a source, the same under every Python version. Raises ValueError."""
     tree = parse(source)
@@ -57,7 +59,7 @@ class _Renamer(ast.NodeVisitor):
 
     def visit(self, node: ast.AST) -> None:
         """Visit a node, its docstring dropped first."""
-        for block in ("body", "orelse", "finalbody"):
+        for block in () if isinstance(node, ast.expr) else ("body", "orelse", "finalbody"):
             statements = getattr(node, block, None)
             if isinstance(statements, list):
                 kept = [each for each in statements if not _is_text(each)]

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
+from auto_research.agent_research.advantage import Advantages, group_advantages
 from auto_research.agent_research.budget import Phase, Spending
 from auto_research.agent_research.library import Change, LibraryView
 from auto_research.agent_research.skill import Skill
@@ -126,10 +127,10 @@ class EditRequest:
 
     create: new skills from a successful `episode`. revise: a new version of `base` that takes
     in what `episode` showed. merge: one skill out of `bases`. schemas / trace: the controls
-    `all-schemas` and `raw-trace`. compress: `base` without what it never used.
+    `all-schemas` and `raw-trace`.
     """
 
-    kind: Literal["create", "revise", "merge", "schemas", "trace", "compress"]
+    kind: Literal["create", "revise", "merge", "schemas", "trace"]
     episode: Episode | None = None
     task: Task | None = None
     bases: tuple[Skill, ...] = ()
@@ -247,6 +248,10 @@ class Reward(Operator):
     def credit(self, group: Sequence[ChainResult]) -> Sequence[Sequence[float | None]]:
         """One number a task of each chain; shape (siblings, chain length)."""
         raise NotImplementedError
+
+    def advantages(self, rewards: Sequence[Sequence[float | None]]) -> Advantages:
+        """Rewards less the group's mean at each chain position, not divided by a deviation."""
+        return group_advantages(rewards)
 
 
 class Rollout(Operator):

@@ -55,8 +55,8 @@ class Outcome:
 class Sandbox:
     """A pool of one sandbox process. Use as a context manager; calls run one at a time."""
 
-    def __init__(self, limits: Limits = Limits()) -> None:
-        self.limits = limits
+    def __init__(self, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self._pool: Monty | None = None
 
     def __enter__(self) -> Sandbox:

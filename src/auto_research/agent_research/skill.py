@@ -6,6 +6,7 @@ import ast
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from math import isfinite
 from typing import Literal
 
 from auto_research.agent_research.normal_form import normal_form, parse
@@ -130,23 +131,38 @@ def function_skill(
         kind="function",
         name=name,
         signature=f"{name}({ast.unparse(node.args)})",
-        docstring=ast.get_docstring(node) or "",
+        docstring=str(plain_data(ast.get_docstring(node) or "")),
         source=source,
-        interface={key: _plain(value) for key, value in (interface or {}).items()},
+        interface={key: plain_data(value) for key, value in (interface or {}).items()},
         lineage=identity,
         provenance=provenance,
     )
 
 
-def _plain(value: Json) -> Json:
-    """`value` as lists and dicts, as it will come back from a file."""
-    if value is None or isinstance(value, str | bool | int | float):
+def plain_data(value: Json) -> Json:
+    """`value` as lists and dicts, as it will come back from a file.
+
+    Raises ValueError for what JSON in UTF-8 cannot hold, such as NaN or half a character.
+    """
+    if isinstance(value, str):
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{value!r} holds half a character") from None
         return value
     if isinstance(value, Mapping):
-        return {key: _plain(item) for key, item in value.items()}
+        return {_key(key): plain_data(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    raise ValueError(f"a skill's interface holds a {type(value).__name__}, which is not plain data")
+        return [plain_data(item) for item in value]
+    if value is None or isinstance(value, int) or (isinstance(value, float) and isfinite(value)):
+        return value
+    raise ValueError(f"{value!r} is not plain data")
+
+
+def _key(key: object) -> str:
+    if not isinstance(key, str):
+        raise ValueError(f"the key {key!r} is not plain data")
+    return str(plain_data(key))
 
 
 def text_skill(text: str, *, name: str, provenance: Provenance = Provenance()) -> Skill:

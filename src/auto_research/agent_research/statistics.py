@@ -16,7 +16,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from auto_research.agent_research.rng import derive
+from auto_research.rng import derive
 
 Floats = NDArray[np.float64]
 K = TypeVar("K", bound=Hashable)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import re
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
+from auto_research.pddl.sexpr import Expr, PddlError, parse
 from auto_research.pddl.strips import Atom, Domain, Problem, Schema
 
-Expr = str | list["Expr"]
-
-_TOKEN = re.compile(r"[()]|[^\s()]+")
 _UNSUPPORTED = {
     "or": "disjunctive conditions",
     "imply": "implications",
@@ -21,12 +20,7 @@ _UNSUPPORTED = {
     "decrease": "numeric effects",
     "assign": "numeric effects",
 }
-_MAX_DEPTH = 100
 _MAX_COMPLEMENT = 100_000
-
-
-class PddlError(ValueError):
-    """The text is not PDDL, or uses a feature that the reader names."""
 
 
 def read_domain(text: str) -> Domain:
@@ -45,26 +39,26 @@ def read_domain(text: str) -> Domain:
             constants = dict(_typed(section[1:]))
         elif head == ":predicates":
             for entry in section[1:]:
-                params = _typed(_list(entry, "a predicate")[1:])
-                arities[_name(entry[0])] = len(params)
-                predicate_types[_name(entry[0])] = tuple(kind for _, kind in params)
+                predicate, *rest = _list(entry, "a predicate") or [""]
+                params = _typed(rest)
+                arities[_name(predicate)] = len(params)
+                predicate_types[_name(predicate)] = tuple(kind for _, kind in params)
         elif head == ":action":
             raw.append(_RawAction(section))
         elif head in (":functions", ":derived", ":durative-action", ":constraints") and section[1:]:
             raise PddlError(f"{head} is not supported")
     negated = frozenset(a[0] for action in raw for a in action.negative)
-    schemas = {action.name: action.schema(negated) for action in raw}
+    schemas = {action.name: _keeping_step(action.schema(), negated) for action in raw}
     if len(schemas) != len(raw):
         raise PddlError("two actions share one name")
     if not schemas:
         raise PddlError("the domain has no action")
     name = _name(_list(body[0], "(domain NAME)")[1])
     domain = Domain(name, parents, arities, schemas, constants, negated, predicate_types)
-    for schema in schemas.values():
-        for atom in (*schema.pre, *schema.add, *schema.delete):
-            known = arities.get(atom[0].removeprefix("not "))
-            if not atom[0].startswith(":") and known != len(atom) - 1:
-                raise PddlError(f"action {schema.name} uses {atom[0]!r}, which is not declared so")
+    for action in raw:
+        _check_types(action.types, domain)
+        _check_action(schemas[action.name], domain)
+    _check_types([*constants.values(), *(t for ts in predicate_types.values() for t in ts)], domain)
     return domain
 
 
@@ -79,21 +73,18 @@ def read_problem(text: str, domain: Domain) -> Problem:
         if head == ":objects":
             objects.update(_typed(section[1:]))
         elif head == ":init":
-            init = [_atom(entry) for entry in section[1:]]
-        elif head == ":goal":
+            init, _ = _conjunction(["and", *section[1:]])  # what is not said is false anyway
+        elif head == ":goal" and len(section) == 2:
             positive, negative = _conjunction(section[1])
             goal = (*positive, *(("not " + a[0], *a[1:]) for a in negative))
     if goal is None:
         raise PddlError("the problem has no :goal")
+    _check_types(objects.values(), domain)
     for atom in (*init, *goal):
-        if domain.predicates.get(atom[0].removeprefix("not ")) != len(atom) - 1:
-            raise PddlError(f"{atom[0]!r} is not a predicate of the domain with that arity")
-        for thing in atom[1:]:
-            if thing not in objects:
-                raise PddlError(f"{thing!r} is not among the objects")
+        _check_fact(atom, domain, objects)
+    domain = _negating(domain, frozenset(a[0][4:] for a in goal if a[0].startswith("not ")))
     facts = set(init) | _type_atoms(domain, objects)
-    negated = domain.negated | {a[0][4:] for a in goal if a[0].startswith("not ")}
-    for predicate in sorted(negated):
+    for predicate in sorted(domain.negated):
         facts |= _complement(predicate, domain, objects, facts)
     fluents = domain.fluents
     return Problem(
@@ -116,21 +107,63 @@ class _RawAction:
         self.name = _name(section[1])
         params = _typed(_list(parts.get(":parameters", []), "parameters"))
         self.params = tuple(name for name, _ in params)
+        self.types = [kind for _, kind in params]
         types = [(f":{kind}", name) for name, kind in params if kind != "object"]
         positive, self.negative = _conjunction(parts.get(":precondition", []))
         self.positive = [*types, *positive]
         self.add, self.delete = _conjunction(parts.get(":effect", []))
 
-    def schema(self, negated: frozenset[str]) -> Schema:
-        add, delete = list(self.add), [a for a in self.delete if a not in self.add]
-        for atom in self.add:
-            if atom[0] in negated:
-                delete.append(("not " + atom[0], *atom[1:]))
-        for atom in self.delete:
-            if atom[0] in negated and atom not in self.add:
-                add.append(("not " + atom[0], *atom[1:]))
+    def schema(self) -> Schema:
+        """The action before anything keeps the complements of negated predicates in step."""
         pre = [*self.positive, *(("not " + a[0], *a[1:]) for a in self.negative)]
-        return Schema(self.name, self.params, tuple(pre), tuple(add), tuple(delete))
+        delete = tuple(a for a in self.delete if a not in self.add)
+        return Schema(self.name, self.params, tuple(pre), tuple(self.add), delete)
+
+
+def _keeping_step(schema: Schema, negated: frozenset[str]) -> Schema:
+    """`schema`, whose effects on the predicates in `negated` change their complements too."""
+    gone = tuple(("not " + a[0], *a[1:]) for a in schema.add if a[0] in negated)
+    come = tuple(("not " + a[0], *a[1:]) for a in schema.delete if a[0] in negated)
+    return replace(schema, add=schema.add + come, delete=schema.delete + gone)
+
+
+def _negating(domain: Domain, more: frozenset[str]) -> Domain:
+    """`domain` for a problem whose goal negates predicates that no precondition does."""
+    new = more - domain.negated
+    schemas = {name: _keeping_step(schema, new) for name, schema in domain.schemas.items()}
+    return replace(domain, schemas=schemas, negated=domain.negated | new) if new else domain
+
+
+def _check_types(kinds: Iterable[str], domain: Domain) -> None:
+    known = {"object", *domain.parents, *domain.parents.values()}
+    for kind in kinds:
+        if kind not in known:
+            raise PddlError(f"{kind!r} is not a declared type")
+
+
+def _check_action(schema: Schema, domain: Domain) -> None:
+    known = {*schema.params, *domain.constants}
+    if len(set(schema.params)) != len(schema.params):
+        raise PddlError(f"action {schema.name} has two parameters of one name")
+    for atom in (*schema.pre, *schema.add, *schema.delete):
+        arity = domain.predicates.get(atom[0].removeprefix("not "))
+        if not atom[0].startswith(":") and arity != len(atom) - 1:
+            raise PddlError(f"action {schema.name} uses {atom[0]!r}, which is not declared so")
+        for argument in atom[1:]:
+            if argument not in known:
+                raise PddlError(f"action {schema.name} uses {argument!r}, which is no parameter")
+
+
+def _check_fact(atom: Atom, domain: Domain, objects: Mapping[str, str]) -> None:
+    predicate = atom[0].removeprefix("not ")
+    wanted = domain.predicate_types.get(predicate)
+    if wanted is None or len(wanted) != len(atom) - 1:
+        raise PddlError(f"{predicate!r} is not a predicate of the domain with that arity")
+    for thing, kind in zip(atom[1:], wanted, strict=True):
+        if thing not in objects:
+            raise PddlError(f"{thing!r} is not among the objects")
+        if kind not in ("object", *domain.ancestors(objects[thing])):
+            raise PddlError(f"{thing!r} in {predicate!r} is no {kind}")
 
 
 def _type_atoms(domain: Domain, objects: dict[str, str]) -> set[Atom]:
@@ -154,24 +187,8 @@ def _complement(
 
 
 def _definition(text: str, kind: str) -> list[list[Expr]]:
-    tokens = _TOKEN.findall(re.sub(r";[^\n]*", "", text).lower())
-    stack: list[list[Expr]] = [[]]
-    for token in tokens:
-        if token == "(":
-            if len(stack) > _MAX_DEPTH:
-                raise PddlError("nested too deeply")
-            stack.append([])
-        elif token == ")":
-            if len(stack) == 1:
-                raise PddlError("a closing bracket too many")
-            done = stack.pop()
-            stack[-1].append(done)
-        else:
-            stack[-1].append(token)
-    if len(stack) != 1:
-        raise PddlError(f"{len(stack) - 1} bracket(s) not closed")
-    top = stack[0][0] if stack[0] else []
-    if not isinstance(top, list) or len(top) < 2 or top[0] != "define":
+    top = parse(text)
+    if len(top) < 2 or top[0] != "define":
         raise PddlError("no (define ...) found")
     body = [_list(part, "a section") for part in top[1:]]
     if len(body[0]) != 2 or body[0][0] != kind:

@@ -108,10 +108,13 @@ def instantiate(domain: Domain, step: Step) -> Ground | None:
         return None
     binding = dict(zip(schema.params, step[1:], strict=True))
     pre = [substitute(a, binding) for a in schema.pre]
+    add = tuple(substitute(a, binding) for a in schema.add)
+    # Where an action adds and deletes one atom, the atom is true after it: no complement then.
+    false_add = {("not " + a[0], *a[1:]) for a in add}
     return Ground(
         step=step,
         pre=tuple(a for a in pre if a[0] in domain.fluents),
         static=tuple(a for a in pre if a[0] not in domain.fluents),
-        add=tuple(substitute(a, binding) for a in schema.add),
+        add=tuple(a for a in add if a not in false_add),
         delete=tuple(substitute(a, binding) for a in schema.delete),
     )

@@ -25,7 +25,8 @@ RESERVED = frozenset(
         "enter",
         "leave",
         "fail",
-        "careful", "usual",
+        "careful",
+        "usual",
         "goals",
         "len",
         "range",
@@ -85,9 +86,10 @@ def _rule_lines(rule: Rule, name: str) -> list[str]:
     head = [variables[x] for x in rule.head[1:] if x.startswith("?")]
     wanted = rule.variables()
     unbound = frozenset(variables) - frozenset(rule.head[1:])
-    conditions = [atom(c, unbound) for c in rule.binding]
-    if rule.given:
-        conditions.append(f"given={_tuple_text(atom(c, unbound) for c in rule.given)}")
+    conditions = [atom(c, unbound) for c in rule.static]
+    for word, atoms in (("via", rule.via), ("given", rule.given)):
+        if atoms:
+            conditions.append(f"{word}={_tuple_text(atom(c, unbound) for c in atoms)}")
     names = _tuple_text(repr(variables[v]) for v in wanted)
     target = _tuple_text(variables[v] for v in wanted) if wanted else "_"
     goal = " ".join(variables.get(x, x) for x in rule.head)
@@ -105,20 +107,26 @@ def _rule_lines(rule: Rule, name: str) -> list[str]:
 
 
 def _wrapped(lines: list[str]) -> list[str]:
-    """Break the long calls, one condition a line."""
+    """Break the long calls: one condition a line, and the action on a line of its own."""
     out: list[str] = []
     for line in lines:
-        if len(line) <= 96 or "match(" not in line:
+        if len(line) <= 96:
             out.append(line)
-            continue
-        head, _, rest = line.partition("match(")
-        arguments = re.split(r"(?<=\)), (?=\(|given=)", rest.removesuffix("):"))
-        out += [f"{head}match(", *(f"        {a}," for a in arguments), "    ):"]
+        elif "match(" in line:
+            head, _, rest = line.partition("match(")
+            arguments = re.split(r"(?<=\)), (?=\(|via=|given=)", rest.removesuffix("):"))
+            out += [f"{head}match(", *(f"        {a}," for a in arguments), "    ):"]
+        else:
+            need, _, act = line.partition(" and act(")
+            out += [
+                need.replace("if need(", "if (need(", 1),
+                f"                and act({act[:-1]}):",
+            ]
     return out
 
 
 def _all_variables(rule: Rule) -> list[str]:
-    atoms = (rule.head, rule.action, *rule.needs, *rule.binding, *rule.given)
+    atoms = (rule.head, rule.action, *rule.needs, *rule.static, *rule.via, *rule.given)
     return list(dict.fromkeys(x for a in atoms for x in a[1:] if x.startswith("?")))
 
 
@@ -191,10 +199,16 @@ def _read_rule(head: str, function: ast.FunctionDef) -> Rule:
         head=(head, *lifted),
         action=_read_atom(act.args),
         needs=_read_atoms(need.args),
-        binding=_read_atoms(loop.iter.args[1:]),
-        given=tuple(a for k in loop.iter.keywords for a in _read_atoms(k.value.elts)),
+        static=_read_atoms(loop.iter.args[1:]),
+        via=_read_keyword(loop.iter, "via"),
+        given=_read_keyword(loop.iter, "given"),
         seen=int(seen.group(1)) if seen else 1,
     )
+
+
+def _read_keyword(call: ast.Call, word: str) -> tuple[Atom, ...]:
+    values = [k.value for k in call.keywords if k.arg == word]
+    return _read_atoms(values[0].elts) if values and isinstance(values[0], ast.Tuple) else ()
 
 
 def _read_atoms(parts: Sequence[ast.expr]) -> tuple[Atom, ...]:

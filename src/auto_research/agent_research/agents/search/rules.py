@@ -1,9 +1,10 @@
 """Rules: what one step of a successful plan shows about how to make a fact true.
 
-A rule says: to make `head` true, find objects for which `binding` and `given` hold, bring about
-`needs`, then do `action`. Both come from the plan's causal structure (explanation-based learning,
-Mitchell et al. 1986): `binding` is the shortest chain of facts, taken as given by the steps that
-led up to the action, that ties its free variables to the head; `given` is what else always held.
+A rule says: to make `head` true, find objects for which `static`, `via` and `given` hold, bring
+about `needs`, then do `action`. They come from the plan's causal structure (explanation-based
+learning, Mitchell et al. 1986): `static` is what the action itself asks for and no action changes;
+`via` is the shortest chain of facts, taken as given by the steps that led up to the action, that
+ties its free variables to the head; `given` is what else held each time.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ class Rule:
     head: Atom
     action: Atom
     needs: tuple[Atom, ...]
-    binding: tuple[Atom, ...]
+    static: tuple[Atom, ...] = ()
+    via: tuple[Atom, ...] = ()
     given: tuple[Atom, ...] = ()
     seen: int = 1
 
@@ -174,7 +176,8 @@ def _rule(domain: Domain, trace: _Trace, index: int, fact: Atom) -> Rule | None:
         head=lift(fact),
         action=lift(ground.step),
         needs=tuple(map(lift, order)),
-        binding=tuple(map(lift, dict.fromkeys(chain))),
+        static=tuple(map(lift, ground.static)),
+        via=tuple(lift(a) for a in dict.fromkeys(chain) if a not in ground.static),
         given=tuple(map(lift, given)),
     )
 
@@ -288,7 +291,7 @@ def _hints(trace: _Trace, goals: Sequence[Atom]) -> dict[OrderHint, int]:
 
 
 def canonical(rule: Rule) -> tuple[Atom, ...]:
-    """Head, action, needs and binding with variables numbered by first use.
+    """Head, action, needs and chain with variables numbered by first use.
 
     Equal for rules that differ in variable names, order of needs or `given` only.
     """
@@ -302,7 +305,7 @@ def canonical(rule: Rule) -> tuple[Atom, ...]:
 
     fixed = [number(rule.head), number(rule.action)]
     needs = sorted(number(a) for a in rule.needs)
-    rest, ordered = list(rule.binding), []
+    rest, ordered = [*rule.static, *rule.via], []
     while rest:  # the atom whose variables are known best comes next
         rest.sort(key=lambda a: (sum(x not in numbers for x in a[1:]), a[0], len(a), a))
         ordered.append(number(rest.pop(0)))
@@ -365,7 +368,7 @@ def schema_program(domain: Domain, goal: Sequence[Atom]) -> Program:
         action = (schema.name, *schema.params)
         for head in schema.add:
             if len(set(head[1:])) == len(head[1:]):
-                rules.append(Rule(head, action, needs, statics, needs))
+                rules.append(Rule(head, action, needs, statics, given=needs))
                 if needs:
                     rules.append(Rule(head, action, needs, statics))
     return Program(tuple(rules), {}, frozenset(a[0] for a in goal))

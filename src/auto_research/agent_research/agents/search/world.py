@@ -6,9 +6,10 @@ Skill code never holds the state. It asks (`match`, `missing`), acts (`act`) and
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
+from auto_research.agent_research.agents.search.analogy import Analogy
 from auto_research.agent_research.agents.search.forward import unify
 from auto_research.errors import BudgetExceeded
 from auto_research.pddl import Atom, Problem, Step, substitute
@@ -32,7 +33,7 @@ class _Frame:
     state: State
     length: int
     needs: tuple[Atom, ...] = ()
-    usual: bool = True
+    turns: int = 0
 
 
 class Facts:
@@ -78,21 +79,24 @@ def _indexed(atoms: Iterable[Atom]) -> dict[tuple[str, int, str], list[Atom]]:
     return index
 
 
+_Hopeless = tuple[Atom, State, int, tuple[Atom, ...]]
+
+
 @dataclass
 class World:
-    """State, plan and open subgoals of one skill run. `names` maps skill words to task words."""
+    """State, plan and open subgoals of one skill run; `analogy` maps skill words to task words."""
 
     problem: Problem
     charge: Charge
     limit: int
-    names: Mapping[str, str] = field(default_factory=dict)
+    analogy: Analogy | None = None
     plan: list[Step] = field(default_factory=list)
     halted: str = ""
     error: BudgetExceeded | None = None
     _spent: int = 0
     _frames: list[_Frame] = field(default_factory=list)
-    _strict: bool = True
-    _hopeless: set[tuple[Atom, State, bool, tuple[Atom, ...]]] = field(default_factory=set)
+    _freedom: int = 0
+    _hopeless: set[_Hopeless] = field(default_factory=set)
     _facts: Facts = field(init=False)
 
     def __post_init__(self) -> None:
@@ -109,9 +113,11 @@ class World:
             "leave": self.leave,
             "undo": self.undo,
             "fail": self.fail,
-            "usual": self.usual,
-            "careful": self.careful,
+            "turn": self.turn,
+            "allow": self.allow,
             "ordered": self.ordered,
+            "pattern": self.pattern,
+            "restart": self.restart,
         }
 
     def spend(self, kind: str, amount: int = 1) -> None:
@@ -127,6 +133,16 @@ class World:
             raise Halted(self.halted) from None
         self._spent += amount
 
+    def begin(self) -> None:
+        """Ready for another call of the skill, from the state that the last one left."""
+        self._frames.clear()
+        self._freedom = 0
+
+    def in_skill_words(self, atom: Atom) -> Atom:
+        """A fact of the task as the skill's domain would put it."""
+        names = self.analogy.back().predicates if self.analogy else {}
+        return (names.get(atom[0], atom[0]), *atom[1:])
+
     def goals_met(self) -> int:
         return sum(a in self.state for a in self.problem.goal)
 
@@ -141,38 +157,71 @@ class World:
     # What follows is called by skill code: arguments are whatever it likes to pass.
 
     def match(
-        self, wanted: object, *conditions: object, given: object = ()
+        self, wanted: object, *conditions: object, via: object = (), given: object = ()
     ) -> list[tuple[str, ...]]:
         """Distinct values of the wanted variables under which all conditions hold now.
 
-        In the usual mode `given` must hold too; in the other mode only bindings are returned
-        that the usual mode left out: what is usually given is then to be brought about.
+        In a subgoal's first turn the chain `via` and what is `given` must hold too; in its
+        second the fluents of `given` are let go (at freedom 3 those of `via` too): what usually
+        held is then to be brought about.
         """
         firm = [self._atom(c) for c in conditions]
+        chain = [self._atom(c) for c in _sequence(via)]
         usual = [self._atom(c) for c in _sequence(given)]
         names = ["?" + str(w) for w in _sequence(wanted)]
-        if not self._usual() and not usual:
-            return []
+        if self._frames and self._frames[-1].turns > 1:
+            usual = self._fixed(usual)
+            if self._freedom > 2:
+                chain = self._fixed(chain)
         self.spend("rule")
         found: dict[tuple[str, ...], None] = {}
-        if self._usual():
-            self._join([*firm, *usual], {}, names, found)
-            return list(found)
-        self._join(
-            [*firm, *(a for a in usual if a[0] not in self.problem.domain.fluents)],
-            {},
-            names,
-            found,
-        )
+        self._join([*firm, *chain, *usual], {}, names, found)
         return list(found)
 
-    def usual(self, mode: object) -> None:
-        """Whether the rules of the open subgoal ask for what is usually given."""
-        if self._frames:
-            self._frames[-1].usual = bool(mode)
+    def pattern(
+        self, wanted: object, goals: object, like: object, *conditions: object
+    ) -> list[tuple[str, ...]]:
+        """As `match`, where the facts `like` must also be among `goals`, each another one."""
+        given = [self._atom(g) for g in _sequence(goals)]
+        wishes = [self._atom(g) for g in _sequence(like)]
+        rest = [self._atom(c) for c in conditions]
+        names = ["?" + str(w) for w in _sequence(wanted)]
+        self.spend("rule")
+        found: dict[tuple[str, ...], None] = {}
+        bindings: list[dict[str, str]] = [{}] if len(given) == len(wishes) else []
+        for wish in wishes:
+            pairs = [(b, g) for b in bindings for g in given]
+            self.spend("match", len(pairs))
+            bindings = [m for b, g in pairs if (m := unify(substitute(wish, b), g, b)) is not None]
+        for binding in bindings:
+            self._join(rest, binding, names, found)
+        return list(found)
 
-    def _usual(self) -> bool:
-        return self._frames[-1].usual if self._frames else True
+    def restart(self) -> None:
+        """Take the world back to the start; what was spent stays spent."""
+        self.state = self.problem.init
+        self.plan.clear()
+        self._frames.clear()
+
+    def _fixed(self, atoms: list[Atom]) -> list[Atom]:
+        return [a for a in atoms if a[0] not in self.problem.domain.fluents]
+
+    def turn(self) -> bool:
+        """Whether the rules of the open subgoal get a (further) turn: two at most.
+
+        Only one open subgoal at a time may depart from what is usual, and only from freedom 2
+        on: two departures at once would be a search, not a skill.
+        """
+        if self.halted:
+            raise Halted(self.halted)
+        if not self._frames:
+            return False
+        frame = self._frames[-1]
+        frame.turns += 1
+        if frame.turns == 1:
+            return True
+        alone = all(f.turns < 2 for f in self._frames[:-1])
+        return frame.turns == 2 and self._freedom >= 2 and alone
 
     def _join(
         self,
@@ -215,12 +264,16 @@ class World:
 
     def act(self, *step: object) -> bool:
         """Do an action in the simulated world; False if it does not apply or breaks what stands."""
-        action = self._atom(step)
+        words = self._words(step)
+        names = self.analogy.actions if self.analogy else {}
+        action = (names.get(words[0], words[0]), *words[1:])
         self.spend("act")
         ground = instantiate(self.problem.domain, action)
         if ground is None or not ground.applicable(self.state, self.problem.static):
             return False
-        if self._strict and any(a in ground.delete and a not in ground.add for a in self._kept()):
+        if self._freedom == 0 and any(
+            a in ground.delete and a not in ground.add for a in self._kept()
+        ):
             return False
         self.state = ground.apply(self.state)
         self.plan.append(action)
@@ -258,8 +311,8 @@ class World:
         self._frames.append(_Frame(atom, self.state, len(self.plan)))
         return "open"
 
-    def _key(self, atom: Atom) -> tuple[Atom, State, bool, tuple[Atom, ...]]:
-        return atom, self.state, self._strict, tuple(f.fact for f in self._frames)
+    def _key(self, atom: Atom) -> _Hopeless:
+        return atom, self.state, self._freedom, tuple(f.fact for f in self._frames)
 
     def leave(self, fact: object) -> bool:
         """Close the open subgoal if its fact holds."""
@@ -285,9 +338,9 @@ class World:
             self._hopeless.add(self._key(atom))
         return False
 
-    def careful(self, mode: object) -> None:
-        """Whether actions that break what stands are refused."""
-        self._strict = bool(mode)
+    def allow(self, freedom: object) -> None:
+        """How far to go for a goal: 0 breaks nothing that stands, 1 may, 2 and 3 see `match`."""
+        self._freedom = freedom if isinstance(freedom, int) else 0
 
     def ordered(self, goals: object, hints: object) -> list[tuple[str, ...]]:
         """`goals` sorted so that one that builds on another (see `hints`) comes after it."""
@@ -301,10 +354,15 @@ class World:
         return out
 
     def _atom(self, value: object) -> Atom:
-        parts = [str(x) for x in _sequence(value)]
-        if not parts:
-            raise ValueError("an empty fact")
-        return (self.names.get(parts[0], parts[0]), *parts[1:])
+        words = self._words(value)
+        names = self.analogy.predicates if self.analogy else {}
+        return (names.get(words[0], words[0]), *words[1:])
+
+    def _words(self, value: object) -> tuple[str, ...]:
+        words = tuple(str(x) for x in _sequence(value))
+        if not words:
+            raise ValueError("an empty fact or action")
+        return words
 
 
 def _waits(
@@ -317,10 +375,6 @@ def _waits(
         if isinstance(i, int) and isinstance(j, int) and goal[i + 1] == other[j + 1]:
             return True
     return False
-
-
-def _unbound(pattern: Atom) -> int:
-    return sum(x.startswith("?") for x in pattern[1:])
 
 
 def _sequence(value: object) -> Sequence[object]:

@@ -1,0 +1,40 @@
+# make eval: the headline evaluation.  make test: everything CI checks.
+PYTHON ?= python3.11
+VENV := .venv
+BIN := $(VENV)/bin
+SEED ?= 7
+PLUGINS := -e plugins/sage
+
+.PHONY: eval test test-slow lint docs clean
+
+# One install for each set of requirements; made again when a pyproject changes.
+$(VENV)/.eval: pyproject.toml plugins/sage/pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e . $(PLUGINS)
+	touch $@
+
+$(VENV)/.test: pyproject.toml plugins/sage/pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]' $(PLUGINS)
+	touch $@
+
+eval: $(VENV)/.eval
+	$(BIN)/auto-research agent-eval --method sage --benchmark planbench-mini --episodes 120 --seed $(SEED)
+
+test: $(VENV)/.test lint
+	$(BIN)/pytest
+
+test-slow: $(VENV)/.test
+	$(BIN)/pytest -m slow
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+docs: $(VENV)/.test
+	$(BIN)/mkdocs build --strict
+
+clean:
+	rm -rf $(VENV) runs site

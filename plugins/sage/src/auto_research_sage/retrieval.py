@@ -1,0 +1,105 @@
+"""SAGE's retrieval variants (arXiv 2512.17102, Table "retrieval"): whose skills does a task get."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field
+
+from auto_research.agent_research.library import LibraryView
+from auto_research.agent_research.operators import Choice, Context, RetrievalPolicy, Settings
+from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.base import Task
+from auto_research_sage.similarity import embedding_similarity, ngram_similarity
+
+
+def query_text(task: Task) -> str:
+    """The task as a query: what it shows of its world and problem."""
+    seen = task.observation
+    return f"{seen['domain']}\n{seen['problem']}" if "problem" in seen else task.instruction
+
+
+class Similar(Settings):
+    """`top_k` skills at most, from those at least `threshold` similar."""
+
+    top_k: int = Field(default=2, ge=1)
+    threshold: float = Field(default=0.0, ge=-1.0, le=1.0)
+
+
+class ScenarioRetrieval(RetrievalPolicy):
+    """The skills that earlier tasks of the same scenario wrote, newest first."""
+
+    name = "sage.scenario"
+    citation = "SAGE, arXiv 2512.17102, section 3: same-scenario retrieval"
+    summary = "skills written in the task's own scenario"
+
+    class Options(Settings):
+        top_k: int = Field(default=6, ge=1)
+
+    settings_type: ClassVar[type[Settings]] = Options
+    settings: Options
+
+    def choose(self, task: Task, library: LibraryView, ctx: Context) -> Choice:
+        skills = library.active()
+        ctx.spend("retrieve", len(skills))
+        mine = [s.id for s in reversed(skills) if s.provenance.scenario == task.scenario]
+        ranked = tuple(mine[: self.settings.top_k])
+        return Choice(ranked, (1.0,) * len(ranked))
+
+
+class SimilarRetrieval(RetrievalPolicy):
+    """Base: rank the active skills by a similarity, ties by id; each one considered is charged."""
+
+    settings_type: ClassVar[type[Settings]] = Similar
+    settings: Similar
+
+    def similarity(self, query: str, skill: Skill) -> float:
+        """How alike a task's query and a skill are."""
+        raise NotImplementedError
+
+    def choose(self, task: Task, library: LibraryView, ctx: Context) -> Choice:
+        skills = library.active()
+        ctx.spend("retrieve", len(skills))
+        query = query_text(task)
+        scored = sorted((-self.similarity(query, s), s.id) for s in skills)
+        near = [i for score, i in scored if -score >= self.settings.threshold]
+        ranked = tuple(near[: self.settings.top_k])
+        return Choice(ranked, (1.0,) * len(ranked))
+
+
+class QueryNgramRetrieval(SimilarRetrieval):
+    """Skills written for the queries with the most n-grams in common."""
+
+    name = "sage.query-ngram"
+    citation = "SAGE, arXiv 2512.17102: query n-gram retrieval (thresholds not published)"
+    summary = "skills of the earlier queries with most n-grams in common"
+
+    def similarity(self, query: str, skill: Skill) -> float:
+        return ngram_similarity(query, skill.provenance.query)
+
+
+class QueryEmbeddingRetrieval(SimilarRetrieval):
+    """Skills written for the queries with the nearest embedding."""
+
+    name = "sage.query-embedding"
+    citation = "SAGE, arXiv 2512.17102: query embedding retrieval; embedding model: ours"
+    summary = "skills of the earlier queries nearest in embedding"
+
+    def similarity(self, query: str, skill: Skill) -> float:
+        return embedding_similarity(query, skill.provenance.query)
+
+
+class SkillEmbeddingRetrieval(SimilarRetrieval):
+    """Skills whose source has the nearest embedding to the query."""
+
+    name = "sage.skill-embedding"
+    citation = "SAGE, arXiv 2512.17102: skill embedding retrieval (top 6); embedding model: ours"
+    summary = "skills whose source is nearest to the query in embedding"
+
+    class Options(Similar):
+        top_k: int = Field(default=6, ge=1)
+
+    settings_type: ClassVar[type[Settings]] = Options
+
+    def similarity(self, query: str, skill: Skill) -> float:
+        return embedding_similarity(query, skill.source)

@@ -1,0 +1,99 @@
+"""SAGE's skill-integrated reward (arXiv 2512.17102, section 3.3) and its ablation `sage.chain`.
+
+For a chain of two tasks with outcomes r1, r2 in {0, 1}:
+
+    R1 = r1 + 1[r1=1] * 1[r2=1] * 1_skill(q2|q1)
+    R2 = r2 +           1[r2=1] * 1_skill(q2|q1)
+    a submission without code (here: without a plan or payload): -1
+
+1_skill(q2|q1) is 1 if task 2 used a skill that task 1 of the same chain wrote. For longer chains
+(interpretation) the writer's bonus is paid once if any later success used its skill, the user's
+once if it used any earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar, Literal
+
+from auto_research.agent_research.advantage import Advantages, group_advantages
+from auto_research.agent_research.operators import ChainResult, Episode, Reward, Settings
+
+
+class RewardOptions(Settings):
+    """`bonus_scope`: which skills earn the bonus for their user, those written earlier in the
+    chain (the paper) or any of the library. `divide_by_std` turns the advantage into GRPO's.
+    """
+
+    bonus_scope: Literal["chain", "library"] = "chain"
+    r2_bonus_requires_r1: bool = False
+    no_submission: float = -1.0
+    divide_by_std: bool = False
+
+
+class GroupReward(Reward):
+    """Base: the setting of the advantage estimator."""
+
+    settings_type: ClassVar[type[Settings]] = RewardOptions
+    settings: RewardOptions
+
+    def advantages(self, rewards: Sequence[Sequence[float | None]]) -> Advantages:
+        return group_advantages(rewards, divide_by_std=self.settings.divide_by_std)
+
+    def outcome(self, episode: Episode) -> float:
+        """r in {0, 1}, or the penalty where nothing was handed in."""
+        if not episode.has_submission:
+            return self.settings.no_submission
+        return float(episode.success)
+
+
+class SkillIntegratedReward(GroupReward):
+    """Pays a task for a skill that a later task of the chain used with success, and that task."""
+
+    name = "sage.skill-integrated"
+    citation = "SAGE, arXiv 2512.17102, eq. R1 and R2; chains longer than 2: interpretation"
+    summary = "outcome plus a bonus for skills that later tasks use with success"
+
+    def credit(self, group: Sequence[ChainResult]) -> Sequence[Sequence[float | None]]:
+        return [self._chain(chain) for chain in group]
+
+    def _chain(self, chain: ChainResult) -> list[float | None]:
+        outcomes = [self.outcome(e) for e in chain.episodes]
+        won = [r == 1.0 for r in outcomes]
+        reuse = reuses(chain)
+        rewards: list[float | None] = []
+        for k, episode in enumerate(chain.episodes):
+            wrote = won[k] and any(won[j] for i, j in reuse if i == k)
+            used = won[k] and any(
+                j == k and (won[i] or not self.settings.r2_bonus_requires_r1) for i, j in reuse
+            )
+            if self.settings.bonus_scope == "library":
+                used = used or (won[k] and bool(episode.used()))
+            rewards.append(outcomes[k] + wrote + used)
+        return rewards
+
+
+class ChainReward(GroupReward):
+    """The chain's success as a bonus, whether or not a skill was used."""
+
+    name = "sage.chain"
+    citation = "SAGE, arXiv 2512.17102, chain-based ablation; exact form not published: assumption"
+    summary = "outcome plus a bonus for the success of the whole chain"
+
+    def credit(self, group: Sequence[ChainResult]) -> Sequence[Sequence[float | None]]:
+        credited: list[list[float | None]] = []
+        for chain in group:
+            outcomes = [self.outcome(e) for e in chain.episodes]
+            bonus = float(len(outcomes) > 1 and all(r == 1.0 for r in outcomes))
+            credited.append([r + bonus for r in outcomes])
+        return credited
+
+
+def reuses(chain: ChainResult) -> list[tuple[int, int]]:
+    """Pairs (i, j), i < j: the task at j used, to its end, a skill written at i of this chain."""
+    return [
+        (origin, j)
+        for j, episode in enumerate(chain.episodes)
+        for skill in sorted(episode.used())
+        if (origin := chain.origins.get(skill, len(chain.episodes))) < j
+    ]

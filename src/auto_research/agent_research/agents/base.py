@@ -1,0 +1,56 @@
+"""What the harness asks of an agent: attempt a task with skills, judge fit, write skills."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from auto_research.agent_research.budget import Meter
+from auto_research.agent_research.operators import EditRequest, Use
+from auto_research.agent_research.rows import TranscriptLine
+from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.base import Json, Submission, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What an attempt came to. `evidence` is for this agent's own skill writer.
+
+    `own_check` is the agent's belief that it succeeded; `flags` name limits that a clock decided.
+    """
+
+    submission: Submission
+    own_check: bool
+    uses: tuple[Use, ...] = ()
+    steps: int = 0
+    transcript: tuple[TranscriptLine, ...] = ()
+    evidence: Json = None
+    error: str = ""
+    flags: tuple[str, ...] = ()
+
+
+class Session(Protocol):
+    """One task being worked on; everything it does is charged to the meter it was opened with."""
+
+    def fit(self, skill: Skill) -> float:
+        """How well `skill` could apply to the task, in [0, 1], without running it."""
+
+    def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        """Attempt the task with the chosen skills, best first. Never raises BudgetExceeded."""
+
+    def write(self, request: EditRequest) -> Sequence[Skill]:
+        """Skills for an edit request. Raises BudgetExceeded."""
+
+
+class Agent(Protocol):
+    """Opens a session a task. An agent that reads answers says so in `reads_answers`."""
+
+    name: str
+    reads_answers: bool
+
+    def session(self, task: Task, meter: Meter) -> Session:
+        """Begin work on a task. Raises UserError if the agent cannot read this kind of task."""
+
+    def close(self) -> None:
+        """Let go of processes; the agent opens them again when used again."""

@@ -1,0 +1,240 @@
+"""The agent `search`: deterministic, no model, no domain's name or rule in its code.
+
+With skills it runs them in the sandbox, best first, and mends what gets stuck by a short local
+search; without one that carries it to the goal it searches from where it got to.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.resources import files
+
+from auto_research.agent_research.agents.base import Attempt
+from auto_research.agent_research.agents.search.analogy import Analogy, find_analogy
+from auto_research.agent_research.agents.search.forward import Searcher
+from auto_research.agent_research.agents.search.question import answer
+from auto_research.agent_research.agents.search.world import World
+from auto_research.agent_research.agents.search.writer import write
+from auto_research.agent_research.budget import Meter
+from auto_research.agent_research.operators import EditRequest, Use
+from auto_research.agent_research.rows import TranscriptLine
+from auto_research.agent_research.sandbox import Limits, Sandbox
+from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.base import Json, Submission, Task
+from auto_research.errors import BudgetExceeded, UserError
+from auto_research.pddl import Atom, PddlError, Problem, Step, read_domain, read_problem
+from auto_research.pddl.strips import instantiate
+
+EXECUTOR = files(__package__).joinpath("executor.py.txt").read_text()
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """What the executor may do, the same for every method."""
+
+    rounds: int = 12  # of running the skill, each followed by a local repair if it got stuck
+    skill_share: float = 0.6  # of the units left, what one skill may spend
+    repair_expansions: int = 300  # of one local search
+    repair_goals: int = 3  # open goals tried by one repair
+
+
+class SearchAgent:
+    """Opens sessions that share one sandbox process."""
+
+    name = "search"
+    reads_answers = False
+
+    def __init__(self, settings: Settings | None = None, limits: Limits | None = None) -> None:
+        self.settings = settings or Settings()
+        self._sandbox = Sandbox(limits or Limits())
+
+    def session(self, task: Task, meter: Meter) -> SearchSession:
+        """Begin work on a planning task. Raises UserError for another kind of task."""
+        if task.kind != "pddl":
+            raise UserError(
+                f"agent 'search' plans; it cannot read a task of kind {task.kind!r}",
+                where=task.id,
+                mend="choose another --agent or --benchmark",
+            )
+        return SearchSession(self.settings, self._sandbox, task, meter)
+
+    def close(self) -> None:
+        self._sandbox.close()
+
+
+@dataclass
+class _Story:
+    """What happened in an attempt, as it goes."""
+
+    plan: list[Step] = field(default_factory=list)
+    segments: list[dict[str, Json]] = field(default_factory=list)
+    uses: list[Use] = field(default_factory=list)
+    lines: list[TranscriptLine] = field(default_factory=list)
+    flags: set[str] = field(default_factory=set)
+
+    def tell(self, at: str, text: str) -> None:
+        self.lines.append(TranscriptLine(at, text))
+
+
+class SearchSession:
+    """One task being worked on."""
+
+    def __init__(self, settings: Settings, sandbox: Sandbox, task: Task, meter: Meter) -> None:
+        self.settings, self.task, self.meter = settings, task, meter
+        self._sandbox = sandbox
+        self._analogies: dict[str, Analogy | None] = {}
+        try:
+            domain = read_domain(task.observation["domain"])
+            self.problem: Problem = read_problem(task.observation["problem"], domain)
+        except PddlError as error:
+            raise UserError(f"the task cannot be read: {error}", where=task.id) from None
+
+    def fit(self, skill: Skill) -> float:
+        """1 for a skill of the same structure, 0.5 for one that knows part of it, else 0."""
+        analogy = self._analogy(skill)
+        return 0.0 if analogy is None else 1.0 if analogy.exact else 0.5
+
+    def _analogy(self, skill: Skill) -> Analogy | None:
+        key = json.dumps(skill.interface, sort_keys=True)
+        if key not in self._analogies:
+            self._analogies[key] = find_analogy(
+                skill.interface, self.problem.domain, self.meter.spend
+            )
+        return self._analogies[key]
+
+    def write(self, request: EditRequest) -> Sequence[Skill]:
+        return write(request, self.meter.spend)
+
+    def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        story = _Story()
+        reply: str | None = None
+        solved = False
+        try:
+            reply = self._answer(story)
+            solved = self._solve(skills, story)
+        except BudgetExceeded as error:
+            story.tell("budget", f"out of units: {error}")
+        return Attempt(
+            submission=Submission(tuple(story.plan) if solved else None, reply),
+            own_check=solved,
+            uses=tuple(story.uses),
+            steps=len(story.plan) if solved else 0,
+            transcript=tuple(story.lines),
+            evidence={
+                "plan": [list(s) for s in story.plan],
+                "segments": list(story.segments),
+            },
+            flags=tuple(sorted(story.flags)),
+        )
+
+    def _answer(self, story: _Story) -> str | None:
+        question = self.task.observation.get("question")
+        if not question:
+            return None
+        reply = answer(question, self.problem.domain, self.meter.spend)
+        story.tell("answer", reply if reply is not None else "the question cannot be read")
+        return reply
+
+    def _solve(self, skills: Sequence[Skill], story: _Story) -> bool:
+        searcher = Searcher(self.problem, self.meter.spend)
+        best: tuple[int, World] | None = None
+        for skill in skills:
+            world = self._run(skill, searcher, story)
+            if world is None:
+                continue
+            met = world.goals_met()
+            if met == len(self.problem.goal):
+                story.plan = world.plan
+                return True
+            if world.plan and met and (best is None or met > best[0]):
+                best = (met, world)
+        start, done = self.problem.init, list[Step]()
+        if best is not None:
+            start, done = best[1].state, best[1].plan
+        spent = self.meter.totals["units"]
+        found = searcher.plan(start, self.problem.goal)
+        units = self.meter.totals["units"] - spent
+        if found is None:
+            story.tell("search", f"no plan found in {units} units")
+            return False
+        story.tell("search", f"{len(found)} steps found by search in {units} units")
+        story.plan = [*done, *found]
+        story.segments = [*story.segments] if best else []
+        story.segments.append(_segment(len(done), len(story.plan), self.problem.goal))
+        return True
+
+    def _run(self, skill: Skill, searcher: Searcher, story: _Story) -> World | None:
+        """Run one skill, mended by local search where it gets stuck; None if it does not fit."""
+        analogy = self._analogy(skill) if skill.interface else None
+        if analogy is None:
+            story.uses.append(Use(skill.id, False, False, detail="does not fit the task"))
+            story.tell("skill", f"{skill.name} does not fit the task")
+            return None
+        self.meter.spend("load")
+        limit = int(self.meter.left() * self.settings.skill_share)
+        world = World(self.problem, self.meter.spend, limit, analogy)
+        story.segments = []
+        trouble, repairs, sound = "", 0, True
+        try:
+            for _ in range(self.settings.rounds):
+                before = world.goals_met()
+                trouble = self._call(skill, world, story)
+                sound = sound and not trouble
+                if world.goals_met() == len(self.problem.goal) or world.halted:
+                    break
+                if world.goals_met() > before and not trouble:
+                    continue
+                if not self._repair(world, searcher, story):
+                    break
+                repairs += 1
+        finally:
+            solved = world.goals_met() == len(self.problem.goal)
+            told = trouble or world.halted or (f"{repairs} local repairs" if repairs else "")
+            story.uses.append(Use(skill.id, True, solved, sound, told))
+            met = f"{world.goals_met()} of {len(self.problem.goal)} goals"
+            story.tell(
+                "skill", f"{skill.name}: {met}, {len(world.plan)} steps; {told}".rstrip("; ")
+            )
+        return world
+
+    def _call(self, skill: Skill, world: World, story: _Story) -> str:
+        """One call of the skill's function on all goals; what went wrong, or an empty text."""
+        world.begin()
+        goals = [list(world.in_skill_words(a)) for a in self.problem.goal]
+        outcome = self._sandbox.call(
+            [EXECUTOR, skill.source], f"{skill.name}({goals!r})", world.hosts()
+        )
+        if world.error is not None:
+            raise world.error
+        if outcome.failure == "time":
+            story.flags.add("the sandbox's time limit decided an episode")
+        if not outcome.failure or world.halted:
+            return ""
+        names = {"unsupported": "not supported by the sandbox", "wrong": "skill wrong"}
+        return f"{names.get(outcome.failure, outcome.failure)}: {outcome.message}"
+
+    def _repair(self, world: World, searcher: Searcher, story: _Story) -> bool:
+        """Reach one more goal by a short search, keeping the goals that stand if possible."""
+        open_goals = [g for g in self.problem.goal if g not in world.state]
+        standing = [g for g in self.problem.goal if g in world.state]
+        for kept in [standing, []] if standing else [[]]:
+            for goal in open_goals[: self.settings.repair_goals]:
+                target = [goal, *kept]
+                steps = searcher.plan(world.state, target, self.settings.repair_expansions)
+                if steps:
+                    story.segments.append(
+                        _segment(len(world.plan), len(world.plan) + len(steps), target)
+                    )
+                    for step in steps:
+                        ground = instantiate(self.problem.domain, step)
+                        assert ground is not None
+                        world.state = ground.apply(world.state)
+                        world.plan.append(step)
+                    return True
+        return False
+
+
+def _segment(begin: int, end: int, goal: Sequence[Atom]) -> dict[str, Json]:
+    return {"from": begin, "to": end, "goal": [list(a) for a in goal]}

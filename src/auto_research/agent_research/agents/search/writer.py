@@ -1,0 +1,192 @@
+"""The deterministic skill writer: turns what an attempt showed into a function skill, or a new
+version of one. Every rule written and every action simulated on the way is charged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from auto_research.agent_research.agents.search.analogy import (
+    Analogy,
+    find_analogy,
+    interface_of,
+    schemas_in,
+)
+from auto_research.agent_research.agents.search.render import NotAProgram, read, render
+from auto_research.agent_research.agents.search.rules import (
+    Charge,
+    Program,
+    Rule,
+    learn,
+    merge,
+    schema_program,
+    trim,
+)
+from auto_research.agent_research.agents.search.trace import render_trace
+from auto_research.agent_research.operators import EditRequest, Episode
+from auto_research.agent_research.skill import Provenance, Skill, function_skill
+from auto_research.benchmarks.base import Json
+from auto_research.pddl import Atom, Domain, Problem, Step, read_domain, read_problem
+from auto_research.pddl.strips import State, instantiate
+
+
+def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
+    """Skills for an edit request; empty when there is nothing to write. Raises BudgetExceeded."""
+    if request.kind == "schemas" and request.task is not None:
+        observation = request.task.observation
+        problem = read_problem(observation["problem"], read_domain(observation["domain"]))
+        program = schema_program(problem.domain, problem.goal)
+        return [_skill(program, interface_of(problem.domain), Provenance(), charge)]
+    if request.kind == "merge":
+        return _merge(request.bases, charge)
+    episode = request.episode
+    if episode is None or "problem" not in episode.task.observation:
+        return []
+    shown = _Shown(episode)
+    if request.kind == "trace":
+        return shown.trace(charge)
+    learned = shown.program(charge)
+    if learned is None:
+        return []
+    if request.kind == "create":
+        return [_skill(learned, interface_of(shown.domain), shown.provenance, charge)]
+    return [_revise(base, learned, shown, charge) for base in request.bases]
+
+
+class _Shown:
+    """The successful stretches of an attempt, read back from the episode's evidence."""
+
+    def __init__(self, episode: Episode) -> None:
+        observation = episode.task.observation
+        self.domain: Domain = read_domain(observation["domain"])
+        self.problem: Problem = read_problem(observation["problem"], self.domain)
+        self.provenance = Provenance(
+            scenario=episode.task.scenario,
+            task=episode.task.id,
+            query=f"{observation['domain']}\n{observation['problem']}",
+        )
+        evidence = episode.evidence if isinstance(episode.evidence, Mapping) else {}
+        self.plan: list[Step] = [_words(s) for s in _rows(evidence.get("plan"))]
+        self.segments = [s for s in _rows(evidence.get("segments")) if isinstance(s, Mapping)]
+
+    def program(self, charge: Charge) -> Program | None:
+        """What all stretches show together; None if there are none."""
+        programs = []
+        for segment in self.segments:
+            begin, end = segment.get("from"), segment.get("to")
+            if not isinstance(begin, int) or not isinstance(end, int):
+                continue
+            start = self._state(begin)
+            goal: list[Atom] = [_words(a) for a in _rows(segment.get("goal"))]
+            steps = trim(self.problem, start, goal, self.plan[begin:end], charge)
+            programs.append(learn(self.domain, start, goal, steps))
+        return merge(programs) if programs else None
+
+    def trace(self, charge: Charge) -> Sequence[Skill]:
+        """The whole plan as it was, objects turned into variables: control `raw-trace`."""
+        if not self.plan:
+            return []
+        charge("write", len(self.plan))
+        source = render_trace(self.problem, self.plan)
+        interface = interface_of(self.domain)
+        return [function_skill(source, interface=interface, provenance=self.provenance)]
+
+    def _state(self, length: int) -> State:
+        state = self.problem.init
+        for step in self.plan[:length]:
+            ground = instantiate(self.domain, step)
+            if ground is not None:
+                state = ground.apply(state)
+        return state
+
+
+def _skill(
+    program: Program, interface: Mapping[str, Json], provenance: Provenance, charge: Charge
+) -> Skill:
+    charge("write", len(program.rules))
+    return function_skill(render(program), interface=interface, provenance=provenance)
+
+
+def _revise(base: Skill, learned: Program, shown: _Shown, charge: Charge) -> Skill:
+    """`base` with what was learned, in its own words; in the task's if the domains differ.
+
+    A skill whose interface is not the base's is a new line: the operator forks it.
+    """
+    analogy = find_analogy(base.interface, shown.domain, charge)
+    old = _program(base)
+    if analogy is None or old is None:
+        return _skill(learned, interface_of(shown.domain), shown.provenance, charge)
+    if analogy.exact:
+        merged = merge([old, _translate(learned, analogy.back())])
+        return _skill(merged, base.interface, shown.provenance, charge)
+    kept = [r for r in _translate(old, analogy).rules if _complete(r, shown.domain)]
+    merged = merge([replace(_translate(old, analogy), rules=tuple(kept)), learned])
+    return _skill(merged, interface_of(shown.domain), shown.provenance, charge)
+
+
+def _merge(bases: Sequence[Skill], charge: Charge) -> Sequence[Skill]:
+    """One skill out of several whose domains are the same but for names, in the first's words."""
+    programs: list[Program] = []
+    for base in bases:
+        program = _program(base)
+        analogy = find_analogy(base.interface, _domain_of(bases[0]), charge)
+        if program is None or analogy is None or not analogy.exact:
+            return []
+        programs.append(_translate(program, analogy))
+    return [_skill(merge(programs), bases[0].interface, bases[0].provenance, charge)]
+
+
+def _domain_of(skill: Skill) -> Domain:
+    return Domain("", {}, {}, {s.name: s for s in schemas_in(skill.interface)})
+
+
+def _program(skill: Skill) -> Program | None:
+    try:
+        return read(skill.source)
+    except NotAProgram:
+        return None
+
+
+def _translate(program: Program, analogy: Analogy) -> Program:
+    """The program in other words; a word the analogy lacks stays as it is."""
+    names, actions = analogy.predicates, analogy.actions
+
+    def atom(a: Atom) -> Atom:
+        return (names.get(a[0], a[0]), *a[1:])
+
+    def rule(r: Rule) -> Rule:
+        return Rule(
+            head=atom(r.head),
+            action=(actions.get(r.action[0], r.action[0]), *r.action[1:]),
+            needs=tuple(map(atom, r.needs)),
+            static=tuple(map(atom, r.static)),
+            via=tuple(map(atom, r.via)),
+            given=tuple(map(atom, r.given)),
+            seen=r.seen,
+        )
+
+    hints = {
+        (names.get(p, p), i, names.get(q, q), j): n for (p, i, q, j), n in program.hints.items()
+    }
+    goals = frozenset(names.get(g, g) for g in program.goals)
+    return Program(tuple(map(rule, program.rules)), hints, goals)
+
+
+def _complete(rule: Rule, domain: Domain) -> bool:
+    """Whether the rule knows all that its action asks for in `domain`, and the head comes of it."""
+    schema = domain.schemas.get(rule.action[0])
+    if schema is None or len(schema.params) != len(rule.action) - 1:
+        return False
+    binding = dict(zip(schema.params, rule.action[1:], strict=True))
+    asked = {(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.pre}
+    brought = {(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.add}
+    return asked <= {*rule.needs, *rule.static} and rule.head in brought
+
+
+def _rows(value: Json) -> Sequence[Json]:
+    return value if isinstance(value, Sequence) and not isinstance(value, str) else ()
+
+
+def _words(row: Json) -> tuple[str, ...]:
+    return tuple(str(x) for x in _rows(row))

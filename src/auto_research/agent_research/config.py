@@ -1,0 +1,64 @@
+"""What defines a run: everything that may change a result, as plain data for run.yaml."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from auto_research.agent_research.budget import TARIFF
+from auto_research.benchmarks.base import Json
+
+Feedback = Literal["own", "verdict"]
+
+
+@dataclass(frozen=True, slots=True)
+class RunConfig:
+    """A resolved run. `method` is `Method.to_dict()`; `budget_units` is B unless set."""
+
+    method: Mapping[str, Json]
+    method_hash: str
+    benchmark: str
+    benchmark_hash: str
+    agent: str
+    seed: int
+    train_seed: int
+    episodes: int
+    train_scenarios: int
+    budget_units: int
+    units_per_episode: int
+    version: str
+    code_hash: str = ""
+    split: Literal["validation", "test"] = "test"
+    exclude: tuple[str, ...] = ()
+    data_dir: str = ""
+    frozen: bool = False
+    test_feedback: Feedback = "own"
+    run_units: int | None = None
+
+    def to_json(self) -> dict[str, Json]:
+        """What stands in run.yaml; a resumed run must give the same."""
+        return {
+            "method": dict(self.method),
+            "method_hash": self.method_hash,
+            "benchmark": self.benchmark,
+            "benchmark_hash": self.benchmark_hash,
+            "agent": self.agent,
+            "split": self.split,
+            "seed": self.seed,
+            "train_seed": self.train_seed,
+            "episodes": self.episodes,
+            "train_scenarios": self.train_scenarios,
+            "exclude": list(self.exclude),
+            "data_dir": self.data_dir,
+            "frozen": self.frozen,
+            "test_feedback": self.test_feedback,
+            "budget": {
+                "units": self.budget_units,
+                "units_per_episode": self.units_per_episode,
+                "run_units": self.run_units,
+            },
+            "tariff": dict(TARIFF),
+            "version": self.version,
+            "code_hash": self.code_hash,
+        }

@@ -1,0 +1,137 @@
+"""One episode: retrieve, attempt, hand in, update the chain's library; every step charged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from random import Random
+
+from auto_research.agent_research.agents.base import Agent, Attempt, Session
+from auto_research.agent_research.budget import Budget, Meter, Phase
+from auto_research.agent_research.context import HarnessContext
+from auto_research.agent_research.library import Change, LibraryView, view_of
+from auto_research.agent_research.method import Operators
+from auto_research.agent_research.operators import Arm, Choice, Episode, TaskRef
+from auto_research.agent_research.rows import ChoiceRow, EpisodeRow, TranscriptLine, change_row
+from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.base import Submission, Task
+from auto_research.errors import AutoResearchError, BudgetExceeded
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What an episode runs under, apart from its task and library."""
+
+    phase: Phase
+    step: int
+    arm: Arm
+    pool: tuple[TaskRef, ...]
+    budget: Budget
+    units_per_episode: int  # B of the benchmark, for the cost
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    """The episode as operators see it, its row (verdict and reward still open), its changes."""
+
+    episode: Episode
+    row: EpisodeRow
+    changes: tuple[Change, ...]
+    submission: Submission
+    flags: tuple[str, ...] = ()
+
+
+def run_episode(
+    name: str,
+    task: Task,
+    position: int,
+    library: LibraryView,
+    agent: Agent,
+    operators: Operators,
+    setting: Setting,
+    rng: Random,
+) -> EpisodeResult:
+    """Run one episode. A failed episode is data: only programming errors are raised."""
+    meter = Meter(setting.budget)
+    session = agent.session(task, meter)
+    ctx = HarnessContext(
+        rng=rng,
+        phase=setting.phase,
+        step=setting.step,
+        arm=setting.arm,
+        pool=setting.pool,
+        _meter=meter,
+        _open=lambda other: session if other.id == task.id else agent.session(other, meter),
+    )
+    visible = view_of(s for s in library.active() if s.id not in setting.arm.without)
+    choice, attempt = _attempt(task, visible, session, operators, ctx)
+    episode = Episode(
+        id=name,
+        task=task,
+        position=position,
+        choice=choice,
+        uses=attempt.uses,
+        own_check=attempt.own_check,
+        verdict=None,
+        has_submission=attempt.submission.plan is not None or bool(attempt.submission.payload),
+        spending=meter.spending(),
+        evidence=attempt.evidence,
+        error=attempt.error,
+    )
+    lines = list(attempt.transcript)
+    changes: Sequence[Change] = ()
+    try:
+        changes = operators.update.after_episode(episode, library, ctx)
+    except BudgetExceeded as error:
+        lines.append(TranscriptLine("update", f"the library is left as it is: {error}"))
+    spending = meter.spending()
+    row = EpisodeRow(
+        episode=name,
+        phase=setting.phase,
+        index=0,
+        scenario=task.scenario,
+        task=task.id,
+        position=position,
+        instruction=task.instruction,
+        success=None,
+        own_check=attempt.own_check,
+        units=spending.units,
+        cost=round(min(1.0, spending.units / setting.units_per_episode), 6),
+        units_by_kind=spending.units_by_kind,
+        steps=attempt.steps,
+        tokens=spending.totals.get("tokens", 0),
+        model_calls=spending.totals.get("model_calls", 0),
+        choice=ChoiceRow(choice.ranked, choice.propensities),
+        uses=attempt.uses,
+        written=tuple(_written(changes)),
+        changes=tuple(change_row(change) for change in changes),
+        plan=attempt.submission.plan,
+        answer=attempt.submission.answer,
+        error=attempt.error,
+        transcript=tuple(lines),
+    )
+    return EpisodeResult(episode, row, tuple(changes), attempt.submission, attempt.flags)
+
+
+def _attempt(
+    task: Task,
+    library: LibraryView,
+    session: Session,
+    operators: Operators,
+    ctx: HarnessContext,
+) -> tuple[Choice, Attempt]:
+    try:
+        choice = operators.retrieval.choose(task, library, ctx)
+    except BudgetExceeded as error:
+        line = TranscriptLine("retrieve", f"no skill could be afforded: {error}")
+        return Choice(), Attempt(Submission(), False, transcript=(line,))
+    skills = [s for i in choice.ranked if (s := library.get(i) or ctx.written.get(i))]
+    try:
+        return choice, session.attempt(skills)
+    except AutoResearchError as error:
+        return choice, Attempt(Submission(), False, error=str(error))
+
+
+def _written(changes: Sequence[Change]) -> list[str]:
+    found: list[Skill] = [s for c in changes if (s := getattr(c, "skill", None)) is not None]
+    return [skill.id for skill in found]

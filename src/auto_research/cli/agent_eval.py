@@ -1,0 +1,153 @@
+"""`auto-research agent-eval`: evaluate one method on one benchmark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from auto_research.cli.output import AsJson, print_json
+from auto_research.cli.session import installed
+from auto_research.errors import UserError
+
+if TYPE_CHECKING:
+    from auto_research.evaluate import Evaluation
+
+
+def agent_eval(
+    ctx: typer.Context,
+    method: Annotated[str, typer.Option(help="A method's name, or a YAML file.")] = "sage",
+    benchmark: Annotated[str, typer.Option(help="A benchmark's name.")] = "planbench-mini",
+    agent: Annotated[str, typer.Option(help="An agent's name.")] = "search",
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes of the test stream.")] = 120,
+    seed: Annotated[int, typer.Option(help="Names the test family.")] = 42,
+    train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
+    train_scenarios: Annotated[
+        int, typer.Option(min=0, help="Scenarios to train on; 0 is a cold start.")
+    ] = 32,
+    split: Annotated[str, typer.Option(help="test or validation.")] = "test",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Change the method: retrieval.top_k=3.")
+    ] = None,
+    exclude: Annotated[
+        list[str] | None, typer.Option(help="Leave a domain out of training (repeatable).")
+    ] = None,
+    data_dir: Annotated[Path | None, typer.Option(help="Data of a benchmark on disk.")] = None,
+    units: Annotated[
+        int | None, typer.Option(min=1, help="Budget of one episode in units (default: B).")
+    ] = None,
+    max_units: Annotated[
+        int | None, typer.Option(min=0, help="Budget of the whole run in units.")
+    ] = None,
+    frozen: Annotated[bool, typer.Option(help="Commit nothing to the library at test.")] = False,
+    test_feedback: Annotated[
+        str, typer.Option(help="What operators see at test: own (check) or verdict.")
+    ] = "own",
+    workers: Annotated[int, typer.Option(min=1, help="Chains run at once.")] = 1,
+    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N episodes.")] = None,
+    out: Annotated[Path, typer.Option(help="The run's directory goes under this one.")] = Path(
+        "runs"
+    ),
+    name: Annotated[
+        str, typer.Option(help="The run's name (default: method, benchmark, seed).")
+    ] = (""),
+    resume: Annotated[bool, typer.Option(help="Go on with the newest run of this name.")] = False,
+    dry_run: Annotated[bool, typer.Option(help="Print the planned budget and stop.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """Evaluate a method: train it, run the test stream, print the figures and write a report."""
+    from auto_research.agent_research.method import load_method
+    from auto_research.evaluate import EvalRequest, prepare
+
+    registry = installed(ctx)
+    if split not in ("test", "validation"):
+        raise UserError(f"unknown split {split!r}", where="--split", mend="test or validation")
+    if test_feedback not in ("own", "verdict"):
+        raise UserError(
+            f"unknown feedback {test_feedback!r}", where="--test-feedback", mend="own or verdict"
+        )
+    request = EvalRequest(
+        method=load_method(method, registry, set_ or ()),
+        benchmark=benchmark,
+        agent=agent,
+        episodes=min(episodes, limit or episodes),
+        seed=seed,
+        train_seed=train_seed,
+        train_scenarios=train_scenarios,
+        split="validation" if split == "validation" else "test",
+        exclude=tuple(exclude or ()),
+        data_dir=data_dir,
+        frozen=frozen,
+        test_feedback="verdict" if test_feedback == "verdict" else "own",
+        units=units,
+        run_units=max_units,
+    )
+    evaluation = prepare(request, registry)
+    if dry_run:
+        print_json({"config": evaluation.config.to_json(), "planned": evaluation.planned()})
+        return
+    stem = name or f"{request.method.name}-{benchmark}-seed{seed}"
+    path = _run_path(out, stem, resume)
+    result = _carry_out(evaluation, path, workers, resume)
+    if as_json:
+        print_json(result)
+    else:
+        _show(result)
+
+
+def _run_path(out: Path, stem: str, resume: bool) -> Path:
+    """A fresh directory for the run, or with `resume` the newest that there is."""
+    if Path(stem).name != stem:
+        raise UserError(f"a run's name is no path: {stem!r}", where="--name")
+    number, path = 1, out / stem
+    while path.exists():
+        number += 1
+        newest, path = path, out / f"{stem}-{number}"
+    if not resume:
+        return path
+    if number == 1:
+        raise UserError(f"there is no run {stem!r} to resume", where=str(out), mend="check --out")
+    return newest
+
+
+def _carry_out(evaluation: Evaluation, path: Path, workers: int, resume: bool) -> dict[str, Any]:
+    from auto_research.cli.progress import episode_bar
+    from auto_research.reporting.html import write_report
+
+    planned: Any = evaluation.planned()["episodes"]
+    try:
+        with episode_bar(planned) as progressed:
+            metrics = evaluation.run(path, workers=workers, resume=resume, progressed=progressed)
+    except KeyboardInterrupt:
+        print(
+            f"stopped; finished episodes are kept in {path}: "
+            "the same command with --resume goes on from there",
+            file=sys.stderr,
+        )
+        raise typer.Exit(130) from None
+    report = write_report(path)
+    print(f"report: {report}", file=sys.stderr)
+    config = evaluation.config
+    return {
+        "run_dir": str(path),
+        "method": evaluation.request.method.name,
+        "benchmark": config.benchmark,
+        "seed": config.seed,
+        "train_seed": config.train_seed,
+        "episodes": config.episodes,
+        "budget": {"units": config.budget_units, "run_units": config.run_units},
+        **metrics.to_json(),
+    }
+
+
+def _show(result: dict[str, Any]) -> None:
+    from rich.console import Console
+
+    from auto_research.reporting.tables import details_table, headline_table
+
+    console = Console()
+    console.print(headline_table(result))
+    console.print(details_table(result))
+    console.print(f"run: {result['run_dir']}", soft_wrap=True)
