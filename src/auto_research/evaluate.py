@@ -124,7 +124,7 @@ class Evaluation:
             metrics = compute_metrics(
                 run_dir.rows(),
                 counters=dict(done.counters),
-                outside={phase: dict(kinds) for phase, kinds in done.outside.items()},
+                outside=done.outside,
             )
             run_dir.write_metrics(metrics.to_bytes())
             self.registry.notify("run_finished", run_dir=path, metrics=metrics.to_json())

@@ -30,10 +30,10 @@ from auto_research.agent_research.operators import (
     TaskRef,
     Use,
 )
-from auto_research.rng import derive
 from auto_research.agent_research.skill import Skill, text_skill
 from auto_research.benchmarks.base import Task, Verdict
 from auto_research.errors import BudgetExceeded
+from auto_research.rng import derive
 
 TASK = Task("t1", "s1", 0, "pddl", "do it", {})
 SKILLS = tuple(text_skill(f"rule {n}", name=f"rule{n}") for n in range(5))

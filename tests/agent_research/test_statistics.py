@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from auto_research.rng import derive
 from auto_research.agent_research.statistics import (
     clustered_mean,
     clustered_rate,
@@ -17,6 +16,7 @@ from auto_research.agent_research.statistics import (
     paired_difference,
     wilson,
 )
+from auto_research.rng import derive
 
 SCENARIOS = [scenario for scenario in range(40) for _ in range(3)]
 

@@ -54,7 +54,7 @@ class Checkpoint:
     scenarios: int = 0
     rows: int = 0
     counters: Counter[str] = field(default_factory=Counter)
-    outside: dict[str, Counter[str]] = field(default_factory=dict)
+    outside: dict[Phase, Counter[str]] = field(default_factory=dict)
     indices: Counter[str] = field(default_factory=Counter)
     flags: list[str] = field(default_factory=list)
     trained: bool = False
