@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
 from auto_research.agent_research.agents.base import Agent
-from auto_research.agent_research.budget import Budget, Phase
-from auto_research.agent_research.episode import Setting, run_episode
+from auto_research.agent_research.budget import Budget, Meter, Phase
+from auto_research.agent_research.episode import EpisodeResult, Setting, run_episode
 from auto_research.agent_research.library import (
     Change,
     LibraryView,
@@ -24,12 +24,16 @@ from auto_research.errors import EvaluatorError
 from auto_research.rng import derive
 
 
+Ticket = int | EvaluatorError  # of a submission, or why it could not be handed in
+
+
 @dataclass(frozen=True, slots=True)
 class ChainJob:
     """Everything a worker needs to run one chain; plain values throughout.
 
     `library` is what the chain starts with, `states` the operators' states by slot.
-    `name` is unique in the run and seeds the chain's draws together with `seed`.
+    `name` is unique in the run and seeds the chain's draws together with `seed`. Without
+    `updates` the update operator is not asked: the library stays as it is.
     """
 
     name: str
@@ -71,69 +75,92 @@ class ChainOutcome:
 
 
 def run_chain(
-    job: ChainJob, agent: Agent, operators: Operators, evaluator: Evaluator
+    job: ChainJob,
+    agent: Agent,
+    operators: Operators,
+    evaluator: Evaluator,
+    meters: list[Meter] | None = None,
 ) -> ChainOutcome:
-    """Run the chain. Verdicts are collected at the end: no episode waits for the judge."""
+    """Run the chain. Verdicts are collected at the end: no episode waits for the judge.
+
+    Each episode's meter is added to `meters` as it begins, so that a chain that is broken off can
+    still be accounted for.
+    """
     for slot, operator in operators.by_slot().items():
         operator.restore(job.states.get(slot))
-    setting = Setting(job.phase, job.step, job.arm, job.pool, job.budget, job.units_per_episode)
+    setting = Setting(
+        job.phase, job.step, job.arm, job.pool, job.budget, job.units_per_episode, job.updates
+    )
     library = view_of(job.library)
-    episodes: list[Episode] = []
-    rows: list[EpisodeRow] = []
-    changes: list[Change] = []
-    tickets: list[int] = []
+    results: list[EpisodeResult] = []
+    tickets: list[Ticket] = []
     origins: dict[str, int] = {}
-    flags: set[str] = set()
     touched: set[str] = set()
     for position, task in enumerate(job.tasks):
+        name = f"{job.name}-{position}"
+        rng = derive(job.seed, "chain", job.name, position)
+        meter = Meter(job.budget)
+        if meters is not None:
+            meters.append(meter)
         result = run_episode(
-            f"{job.name}-{position}",
-            task,
-            position,
-            library,
-            agent,
-            operators,
-            setting,
-            derive(job.seed, "chain", job.name, position),
+            name, task, position, library, agent, operators, setting, rng, meter
         )
-        tickets.append(evaluator.submit(task.id, result.submission))
-        library = _used(library, result.episode, touched)
-        if job.updates:
-            before = library.skills
-            library = apply_changes(library, result.changes)
-            changes += result.changes
-            origins |= {i: position for i in library.skills if i not in before}
-        row = result.row if job.updates else replace(result.row, written=(), changes=())
-        rows.append(replace(row, group=job.group, sibling=job.sibling))
-        episodes.append(replace(result.episode, written=row.written))
-        flags |= set(result.flags)
-    for index, ticket in enumerate(tickets):
-        rows[index], episodes[index] = _judged(
-            rows[index], episodes[index], ticket, evaluator, job.verdicts_to_operators
-        )
-    usage = {i: library.skills[i].usage for i in sorted(touched) if i in library.skills}
+        tickets.append(_submit(evaluator, task, result))
+        before = library.skills
+        touched |= set(retrieved(result.episode))
+        library = record_uses(library, result.episode, set(before))
+        library = apply_changes(library, result.changes)
+        origins |= {i: position for i in library.skills if i not in before}
+        results.append(result)
+    judged = [
+        _judged(result, ticket, evaluator, job.verdicts_to_operators)
+        for result, ticket in zip(results, tickets, strict=True)
+    ]
     return ChainOutcome(
-        tuple(episodes), tuple(rows), tuple(changes), usage, origins, tuple(sorted(flags))
+        episodes=tuple(episode for episode, _ in judged),
+        rows=tuple(replace(row, group=job.group, sibling=job.sibling) for _, row in judged),
+        changes=tuple(change for result in results for change in result.changes),
+        usage={i: library.skills[i].usage for i in sorted(touched) if i in library.skills},
+        origins=origins,
+        flags=tuple(sorted({flag for result in results for flag in result.flags})),
     )
 
 
-def _used(library: LibraryView, episode: Episode, touched: set[str]) -> LibraryView:
-    """The library with the records of the episode's retrieved skills brought up to date."""
+def retrieved(episode: Episode) -> tuple[str, ...]:
+    """Ids of the skills that an episode was given, each once."""
+    return tuple(dict.fromkeys([*episode.choice.ranked, *(use.skill for use in episode.uses)]))
+
+
+def record_uses(library: LibraryView, episode: Episode, among: Collection[str]) -> LibraryView:
+    """The library with the records of the skills `among` it that the episode was given."""
     records: dict[str, Usage] = {}
-    for use in episode.uses:
-        skill = library.get(use.skill)
-        if skill is not None:
-            records[skill.id] = skill.usage.after(called=use.called, helped=use.helped)
-    touched |= set(records)
+    for skill_id in retrieved(episode):
+        skill = library.get(skill_id)
+        if skill is not None and skill_id in among:
+            uses = [use for use in episode.uses if use.skill == skill_id]
+            records[skill_id] = skill.usage.after(
+                called=any(use.called for use in uses),
+                helped=any(use.called and use.helped for use in uses),
+            )
     return record_usage(library, records)
 
 
-def _judged(
-    row: EpisodeRow, episode: Episode, ticket: int, evaluator: Evaluator, shown: bool
-) -> tuple[EpisodeRow, Episode]:
+def _submit(evaluator: Evaluator, task: Task, result: EpisodeResult) -> Ticket:
     try:
+        return evaluator.submit(task.id, result.submission)
+    except EvaluatorError as error:
+        return error
+
+
+def _judged(
+    result: EpisodeResult, ticket: Ticket, evaluator: Evaluator, shown: bool
+) -> tuple[Episode, EpisodeRow]:
+    """The episode, with its verdict if operators may see that, and its row with the verdict."""
+    try:
+        if isinstance(ticket, EvaluatorError):
+            raise ticket
         verdict = evaluator.verdict(ticket)
     except EvaluatorError as error:
-        return replace(row, error=row.error or str(error)), episode
-    judged = replace(row, success=verdict.success, checks=dict(verdict.checks))
-    return judged, replace(episode, verdict=verdict) if shown else episode
+        return result.episode, replace(result.row, error=result.row.error or str(error))
+    row = replace(result.row, success=verdict.success, checks=dict(verdict.checks))
+    return replace(result.episode, verdict=verdict if shown else None), row

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
-from auto_research.agent_research.agents.base import Agent, Attempt, Session
+from auto_research.agent_research.agents.base import Agent, Attempt
 from auto_research.agent_research.budget import Budget, Meter, Phase
 from auto_research.agent_research.context import HarnessContext
 from auto_research.agent_research.library import Change, LibraryView, view_of
@@ -28,6 +28,7 @@ class Setting:
     pool: tuple[TaskRef, ...]
     budget: Budget
     units_per_episode: int  # B of the benchmark, for the cost
+    updates: bool = True  # whether the update operator is asked after the episode
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +51,9 @@ def run_episode(
     operators: Operators,
     setting: Setting,
     rng: Random,
+    meter: Meter,
 ) -> EpisodeResult:
     """Run one episode. A failed episode is data: only programming errors are raised."""
-    meter = Meter(setting.budget)
-    session = agent.session(task, meter)
     ctx = HarnessContext(
         rng=rng,
         phase=setting.phase,
@@ -61,10 +61,10 @@ def run_episode(
         arm=setting.arm,
         pool=setting.pool,
         _meter=meter,
-        _open=lambda other: session if other.id == task.id else agent.session(other, meter),
+        _open=lambda other: agent.session(other, meter),
     )
-    visible = view_of(s for s in library.active() if s.id not in setting.arm.without)
-    choice, attempt = _attempt(task, visible, session, operators, ctx)
+    visible = view_of(s for s in library.skills.values() if s.id not in setting.arm.without)
+    choice, attempt = _attempt(task, visible, operators, ctx)
     episode = Episode(
         id=name,
         task=task,
@@ -80,11 +80,13 @@ def run_episode(
     )
     lines = list(attempt.transcript)
     changes: Sequence[Change] = ()
-    try:
-        changes = operators.update.after_episode(episode, library, ctx)
-    except BudgetExceeded as error:
-        lines.append(TranscriptLine("update", f"the library is left as it is: {error}"))
-    spending = meter.spending()
+    if setting.updates and not attempt.error:
+        try:
+            changes = operators.update.after_episode(episode, visible, ctx)
+        except BudgetExceeded as error:
+            lines.append(TranscriptLine("update", f"the library is left as it is: {error}"))
+    episode = replace(episode, written=tuple(_written(changes)), spending=meter.spending())
+    spending = episode.spending
     row = EpisodeRow(
         episode=name,
         phase=setting.phase,
@@ -96,14 +98,14 @@ def run_episode(
         success=None,
         own_check=attempt.own_check,
         units=spending.units,
-        cost=round(min(1.0, spending.units / setting.units_per_episode), 6),
+        cost=cost_of(spending.units, setting.units_per_episode),
         units_by_kind=spending.units_by_kind,
         steps=attempt.steps,
         tokens=spending.totals.get("tokens", 0),
         model_calls=spending.totals.get("model_calls", 0),
         choice=ChoiceRow(choice.ranked, choice.propensities),
         uses=attempt.uses,
-        written=tuple(_written(changes)),
+        written=episode.written,
         changes=tuple(change_row(change) for change in changes),
         plan=attempt.submission.plan,
         answer=attempt.submission.answer,
@@ -113,19 +115,26 @@ def run_episode(
     return EpisodeResult(episode, row, tuple(changes), attempt.submission, attempt.flags)
 
 
+def cost_of(units: int, full_cost: int) -> float:
+    """min(1, units / B), rounded to 6 digits."""
+    return round(min(1.0, units / full_cost), 6)
+
+
 def _attempt(
-    task: Task,
-    library: LibraryView,
-    session: Session,
-    operators: Operators,
-    ctx: HarnessContext,
+    task: Task, library: LibraryView, operators: Operators, ctx: HarnessContext
 ) -> tuple[Choice, Attempt]:
+    """What was retrieved and what came of it; an agent that gives up is an attempt that failed."""
+    try:
+        session = ctx.session(task)
+    except AutoResearchError as error:
+        return Choice(), Attempt(Submission(), False, error=str(error))
     try:
         choice = operators.retrieval.choose(task, library, ctx)
     except BudgetExceeded as error:
         line = TranscriptLine("retrieve", f"no skill could be afforded: {error}")
         return Choice(), Attempt(Submission(), False, transcript=(line,))
-    skills = [s for i in choice.ranked if (s := library.get(i) or ctx.written.get(i))]
+    ranked = dict.fromkeys(choice.ranked)
+    skills = [s for i in ranked if (s := library.get(i) or ctx.written.get(i))]
     try:
         return choice, session.attempt(skills)
     except AutoResearchError as error:

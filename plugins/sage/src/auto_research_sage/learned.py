@@ -6,7 +6,9 @@ over the library and the choice "none"; phi takes group-relative policy gradient
 
     phi <- phi + lr / G * sum_i A_i * grad log q_phi(s_i | x_i)
 
-with A_i = R_i - mean(R) of the group at the same chain position.
+with A_i = R_i - mean(R) of the group at the same chain position. With `top_k` above 1 the later
+picks are spares, drawn from the same q_phi without replacement until "none" is drawn; the reward
+is credited to the first pick alone (interpretation).
 """
 
 from __future__ import annotations
@@ -101,18 +103,22 @@ class LearnedRetrieval(RetrievalPolicy):
         )
 
     def _ranked(self, logits: list[float], ctx: Context) -> tuple[list[int], list[float]]:
-        """Indices of the chosen skills, best first, and the probability of each draw."""
+        """Indices of the chosen skills, best first, and the probability of each draw.
+
+        It is conditional on the draws before it; 1 where nothing is drawn but the best is taken.
+        """
         left, picked, chances = list(range(len(logits))), list[int](), list[float]()
+        drawn = ctx.phase == "training"
         while left and len(picked) < self.settings.top_k:
             p = softmax([*(logits[i] for i in left), 0.0])
-            if ctx.phase == "training":
+            if drawn:
                 spot = ctx.rng.choices(range(len(p)), p)[0]
             else:
                 spot = max(range(len(p)), key=lambda i: (p[i], -i))
             if spot == len(left):
                 break
             picked.append(left.pop(spot))
-            chances.append(p[spot])
+            chances.append(p[spot] if drawn else 1.0)
         return picked, chances
 
     def learn(self, group: CreditedGroup, ctx: Context) -> None:

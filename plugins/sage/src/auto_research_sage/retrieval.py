@@ -20,7 +20,7 @@ def query_text(task: Task) -> str:
 
 
 class Similar(Settings):
-    """`top_k` skills at most, from those at least `threshold` similar."""
+    """`top_k` at most (skills, or earlier queries), from those at least `threshold` similar."""
 
     top_k: int = Field(default=2, ge=1)
     threshold: float = Field(default=0.0, ge=-1.0, le=1.0)
@@ -57,17 +57,34 @@ class SimilarRetrieval(RetrievalPolicy):
         """How alike a task's query and a skill are."""
         raise NotImplementedError
 
+    def counted(self, skill: Skill) -> str:
+        """What `top_k` counts."""
+        return skill.id
+
     def choose(self, task: Task, library: LibraryView, ctx: Context) -> Choice:
         skills = library.active()
         ctx.spend("retrieve", len(skills))
         query = query_text(task)
-        scored = sorted((-self.similarity(query, s), s.id) for s in skills)
-        near = [i for score, i in scored if -score >= self.settings.threshold]
-        ranked = tuple(near[: self.settings.top_k])
+        scored = sorted(((self.similarity(query, s), s) for s in skills), key=_nearest_first)
+        near = [s for score, s in scored if score >= self.settings.threshold]
+        kept = list(dict.fromkeys(map(self.counted, near)))[: self.settings.top_k]
+        ranked = tuple(s.id for s in near if self.counted(s) in kept)
         return Choice(ranked, (1.0,) * len(ranked))
 
 
-class QueryNgramRetrieval(SimilarRetrieval):
+def _nearest_first(scored: tuple[float, Skill]) -> tuple[float, str]:
+    score, skill = scored
+    return -score, skill.id
+
+
+class QueryRetrieval(SimilarRetrieval):
+    """Base: the `top_k` nearest earlier queries, and all skills that were written for them."""
+
+    def counted(self, skill: Skill) -> str:
+        return skill.provenance.query
+
+
+class QueryNgramRetrieval(QueryRetrieval):
     """Skills written for the queries with the most n-grams in common."""
 
     name = "sage.query-ngram"
@@ -78,7 +95,7 @@ class QueryNgramRetrieval(SimilarRetrieval):
         return ngram_similarity(query, skill.provenance.query)
 
 
-class QueryEmbeddingRetrieval(SimilarRetrieval):
+class QueryEmbeddingRetrieval(QueryRetrieval):
     """Skills written for the queries with the nearest embedding."""
 
     name = "sage.query-embedding"

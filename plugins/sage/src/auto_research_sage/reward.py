@@ -8,7 +8,9 @@ For a chain of two tasks with outcomes r1, r2 in {0, 1}:
 
 1_skill(q2|q1) is 1 if task 2 used a skill that task 1 of the same chain wrote. For longer chains
 (interpretation) the writer's bonus is paid once if any later success used its skill, the user's
-once if it used any earlier one.
+once if it used any earlier one. The paper's code takes a mention of the name for use; here the
+skill's code must have run and carried the task to its end (interpretation). Only the sealed
+evaluator's verdicts pay: a task without one (lost, or hidden as at test) earns None.
 """
 
 from __future__ import annotations
@@ -22,7 +24,9 @@ from auto_research.agent_research.operators import ChainResult, Episode, Reward,
 
 class RewardOptions(Settings):
     """`bonus_scope`: which skills earn the bonus for their user, those written earlier in the
-    chain (the paper) or any of the library. `divide_by_std` turns the advantage into GRPO's.
+    chain (the paper) or also those that the library held before it. `r2_bonus_requires_r1`: a
+    skill of the chain earns it only if its writer succeeded too. `divide_by_std` turns the
+    advantage into GRPO's.
     """
 
     bonus_scope: Literal["chain", "library"] = "chain"
@@ -40,11 +44,19 @@ class GroupReward(Reward):
     def advantages(self, rewards: Sequence[Sequence[float | None]]) -> Advantages:
         return group_advantages(rewards, divide_by_std=self.settings.divide_by_std)
 
-    def outcome(self, episode: Episode) -> float:
-        """r in {0, 1}, or the penalty where nothing was handed in."""
+    def outcome(self, episode: Episode) -> float | None:
+        """r in {0, 1}; the penalty where nothing was handed in; None where nobody judged."""
+        if episode.verdict is None:
+            return None
         if not episode.has_submission:
             return self.settings.no_submission
-        return float(episode.success)
+        return float(episode.verdict.success)
+
+
+def won(episode: Episode) -> bool:
+    """1[r = 1]: something was handed in and judged a success."""
+    verdict = episode.verdict
+    return episode.has_submission and verdict is not None and verdict.success
 
 
 class SkillIntegratedReward(GroupReward):
@@ -58,19 +70,22 @@ class SkillIntegratedReward(GroupReward):
         return [self._chain(chain) for chain in group]
 
     def _chain(self, chain: ChainResult) -> list[float | None]:
-        outcomes = [self.outcome(e) for e in chain.episodes]
-        won = [r == 1.0 for r in outcomes]
         reuse = reuses(chain)
         rewards: list[float | None] = []
         for k, episode in enumerate(chain.episodes):
-            wrote = won[k] and any(won[j] for i, j in reuse if i == k)
-            used = won[k] and any(
-                j == k and (won[i] or not self.settings.r2_bonus_requires_r1) for i, j in reuse
-            )
+            outcome = self.outcome(episode)
+            if outcome is None or not won(episode):
+                rewards.append(outcome)
+                continue
+            wrote = any(i == k and won(chain.episodes[j]) for i, j in reuse)
+            used = any(j == k and self._pays(chain.episodes[i]) for i, j in reuse)
             if self.settings.bonus_scope == "library":
-                used = used or (won[k] and bool(episode.used()))
-            rewards.append(outcomes[k] + wrote + used)
+                used = used or any(skill not in chain.origins for skill in episode.used())
+            rewards.append(outcome + wrote + used)
         return rewards
+
+    def _pays(self, writer: Episode) -> bool:
+        return won(writer) or not self.settings.r2_bonus_requires_r1
 
 
 class ChainReward(GroupReward):
@@ -84,8 +99,8 @@ class ChainReward(GroupReward):
         credited: list[list[float | None]] = []
         for chain in group:
             outcomes = [self.outcome(e) for e in chain.episodes]
-            bonus = float(len(outcomes) > 1 and all(r == 1.0 for r in outcomes))
-            credited.append([r + bonus for r in outcomes])
+            bonus = float(len(outcomes) > 1 and all(won(e) for e in chain.episodes))
+            credited.append([None if r is None else r + bonus for r in outcomes])
         return credited
 
 

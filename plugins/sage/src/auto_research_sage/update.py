@@ -20,6 +20,7 @@ from auto_research.agent_research.library import (
     Merge,
     Retire,
     Revise,
+    apply_changes,
 )
 from auto_research.agent_research.operators import (
     ChainResult,
@@ -32,10 +33,15 @@ from auto_research.agent_research.operators import (
     Use,
 )
 from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.base import Task
 
 
 class SaveUpdate(LibraryUpdate):
-    """Store what ran without an error, overwrite by name, never delete."""
+    """Store what ran without an error, overwrite by name, never delete.
+
+    The agent's own check stands for "ran without an error", and a name counts within its scenario
+    (interpretation). Content that an overwrite has superseded is not stored a second time.
+    """
 
     name = "sage.save"
     citation = "SAGE, arXiv 2512.17102, section 3.1 (save and overwrite; no removal)"
@@ -47,28 +53,41 @@ class SaveUpdate(LibraryUpdate):
         if not episode.own_check or episode.used():
             return ()
         written = ctx.write(EditRequest("create", episode=episode))
-        return [_saved(skill, library, (episode.id,)) for skill in written]
+        return _saved([Create(skill, (episode.id,)) for skill in written], library)
 
     def after_group(
         self, group: CreditedGroup, library: LibraryView, ctx: Context
     ) -> Sequence[Change]:
         if ctx.phase == "training":
-            return ()  # in training each chain starts from an empty library
-        new = [c for c in group.chains[0].changes if not isinstance(c, Retire)]
-        return [_saved(c.skill, library, c.cause) for c in new]
+            return ()  # the paper trains the policy only: every chain's library is thrown away
+        return _saved([c for c in group.chains[0].changes if not isinstance(c, Retire)], library)
 
 
-def _saved(skill: Skill, library: LibraryView, cause: tuple[str, ...]) -> Change:
-    same = [
-        s
-        for s in library.active()
-        if s.name == skill.name and s.provenance.scenario == skill.provenance.scenario
-    ]
-    return Revise(same[-1].id, skill, cause) if same else Create(skill, cause)
+def _saved(changes: Sequence[Create | Revise | Fork | Merge], library: LibraryView) -> list[Change]:
+    """The skills of `changes` in turn, each new or over the one of its name and scenario."""
+    saved: list[Change] = []
+    for change in changes:
+        skill = change.skill
+        if library.get(skill.id) is not None:
+            continue
+        same = [
+            s
+            for s in library.active()
+            if s.name == skill.name and s.provenance.scenario == skill.provenance.scenario
+        ]
+        saved.append(
+            Revise(same[-1].id, skill, change.cause) if same else Create(skill, change.cause)
+        )
+        library = apply_changes(library, saved[-1:])
+    return saved
 
 
 class EvolveUpdate(LibraryUpdate):
-    """Create from success, revise after failure or repair, retire what keeps failing."""
+    """Create from success, revise what ran by what the episode showed, retire what keeps failing.
+
+    A skill is retired after `retire_streak` failures on end if its lifetime success rate is below
+    `retire_below` too. `revise: false` leaves every skill as it was first written.
+    """
 
     name = "sage.evolve"
     citation = "after SAGE, arXiv 2512.17102, section 3.1; revise and retire: interpretation"
@@ -87,24 +106,22 @@ class EvolveUpdate(LibraryUpdate):
         self, episode: Episode, library: LibraryView, ctx: Context
     ) -> Sequence[Change]:
         changes: list[Change] = []
-        base = self._to_revise(episode, library)
+        base = self._ran(episode, library)
         if base is not None and self.settings.revise:
             written = ctx.write(EditRequest("revise", episode=episode, bases=(base,)))
-            changes += [c for s in written if (c := _revision(base, s, episode)) is not None]
-        elif episode.own_check and base is None and not episode.used():
+            changes += [c for s in written if (c := _revision(base, s, episode, library))]
+        elif episode.own_check and not episode.used():
             written = ctx.write(EditRequest("create", episode=episode))
-            changes += [Create(s, (episode.id,)) for s in written]
+            changes += [Create(s, (episode.id,)) for s in written if library.get(s.id) is None]
         if self.settings.retire:
             revised = {c.base for c in changes if isinstance(c, Revise)}
             changes += self._retirements(episode, library, revised)
         return changes
 
-    def _to_revise(self, episode: Episode, library: LibraryView) -> Skill | None:
-        """The skill whose code ran (the one that helped, else the first), if it has to learn."""
+    def _ran(self, episode: Episode, library: LibraryView) -> Skill | None:
+        """The skill whose code ran: the one that helped, else the first."""
         called = sorted((u for u in episode.uses if u.called), key=lambda u: not u.helped)
-        if not called:
-            return None
-        return library.get(called[0].skill)
+        return library.get(called[0].skill) if called else None
 
     def _retirements(
         self, episode: Episode, library: LibraryView, revised: set[str]
@@ -132,15 +149,51 @@ class EvolveUpdate(LibraryUpdate):
             key=lambda i: (sum(r or 0.0 for r in group.rewards[i]), -i),
         )
         chain = group.chains[best]
-        return _fitted(_net(chain), chain, library, ctx)
+        fitted: list[Change] = []
+        for change in _net(chain):
+            step = self._fitted(change, chain, library, ctx)
+            library = apply_changes(library, step)
+            fitted += step
+        return fitted
+
+    def _fitted(
+        self, change: Change, chain: ChainResult, library: LibraryView, ctx: Context
+    ) -> list[Change]:
+        """The change as it can be made to `library`, which other groups may have moved on."""
+        if isinstance(change, Retire):
+            return [change] if _active(change.base, library) else []
+        if isinstance(change, Merge):
+            return []
+        known = library.get(change.skill.id) is not None
+        if isinstance(change, Revise) and _active(change.base, library):
+            return [change] if not known or _active(change.skill.id, library) else []
+        if known:
+            return []
+        twin = _twin(change.skill, _task_of(change, chain), library, ctx)
+        if twin is None:
+            whole = isinstance(change, Create) or (
+                isinstance(change, Fork) and library.get(change.base) is not None
+            )
+            return [change if whole else Create(change.skill, change.cause)]
+        if not self.settings.revise:
+            return []
+        merged = ctx.write(EditRequest("merge", bases=(twin, change.skill)))
+        return [Revise(twin.id, s, change.cause) for s in merged[:1] if library.get(s.id) is None]
 
 
-def _revision(base: Skill, skill: Skill, episode: Episode) -> Change | None:
-    if skill.id == base.id:
+def _active(skill_id: str, library: LibraryView) -> bool:
+    skill = library.get(skill_id)
+    return skill is not None and skill.status == "active"
+
+
+def _revision(base: Skill, skill: Skill, episode: Episode, library: LibraryView) -> Change | None:
+    """None for what is no new version: the base itself, or content that was retired."""
+    known = library.get(skill.id)
+    if skill.id == base.id or (known is not None and known.status == "retired"):
         return None
     if skill.interface == base.interface:
         return Revise(base.id, skill, (episode.id,))
-    return Fork(base.id, skill, (episode.id,))
+    return Fork(base.id, skill, (episode.id,)) if known is None else None
 
 
 def _net(chain: ChainResult) -> list[Change]:
@@ -166,43 +219,15 @@ def _net(chain: ChainResult) -> list[Change]:
     return changes
 
 
-def _fitted(
-    changes: Sequence[Change], chain: ChainResult, library: LibraryView, ctx: Context
-) -> list[Change]:
-    """The changes as they can be made to `library`, which other groups may have moved on."""
-    active = {s.id: s for s in library.active()}
-    fitted: list[Change] = []
-    task = chain.episodes[0].task
-    for change in changes:
-        if isinstance(change, Merge):
-            continue
-        if isinstance(change, Retire):
-            if change.base in active:
-                fitted.append(change)
-                active.pop(change.base)
-            continue
-        if isinstance(change, Revise) and change.base in active:
-            fitted.append(change)
-            active.pop(change.base)
-            active[change.skill.id] = change.skill
-            continue
-        twin = next(
-            (
-                s
-                for s in active.values()
-                if s.id != change.skill.id
-                and ctx.fit(task, s) == 1.0
-                and ctx.fit(task, change.skill) == 1.0
-            ),
-            None,
-        )
-        if twin is None:
-            fitted.append(Create(change.skill, change.cause))
-            active[change.skill.id] = change.skill
-            continue
-        for merged in ctx.write(EditRequest("merge", bases=(twin, change.skill))):
-            if merged.id != twin.id:
-                fitted.append(Revise(twin.id, merged, change.cause))
-                active.pop(twin.id)
-                active[merged.id] = merged
-    return fitted
+def _task_of(change: Create | Revise | Fork, chain: ChainResult) -> Task:
+    """The task that a change came from."""
+    caused = (e.task for e in chain.episodes if e.id in change.cause)
+    return next(caused, chain.episodes[0].task)
+
+
+def _twin(skill: Skill, task: Task, library: LibraryView, ctx: Context) -> Skill | None:
+    """The first active skill for the same kind of world as `skill`, written for `task`."""
+    return next(
+        (s for s in library.active() if ctx.fit(task, s) == 1.0 and ctx.fit(task, skill) == 1.0),
+        None,
+    )

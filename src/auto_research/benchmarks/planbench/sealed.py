@@ -8,6 +8,7 @@ that were handed out, so that verdicts are quick. It ends when stdin does.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import queue
@@ -87,6 +88,9 @@ def _listen(events: queue.SimpleQueue[_Event]) -> None:
 def _load_judge(events: queue.SimpleQueue[_Event]) -> None:
     from auto_research.benchmarks.planbench import judge  # noqa: F401
 
+    # The libraries' objects live for ever: without this each collection walks all of them.
+    gc.freeze()
+    gc.set_threshold(50_000)
     events.put(("ready", ""))
 
 

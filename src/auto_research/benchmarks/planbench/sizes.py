@@ -19,8 +19,8 @@ Size = Mapping[str, Span]
 SIZES: Mapping[str, Mapping[str, Size]] = {
     "blocksworld": {
         "small": {"blocks": (4, 5), "goals": (2, 3)},
-        "reuse": {"blocks": (6, 6), "goals": (3, 4)},
-        "large": {"blocks": (10, 12), "goals": (7, 8)},
+        "reuse": {"blocks": (7, 8), "goals": (4, 5)},
+        "large": {"blocks": (12, 14), "goals": (8, 8)},
         "question": {"blocks": (4, 5), "goals": (2, 2)},
     },
     "logistics": {
@@ -39,8 +39,8 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
         "large": {
             "cities": (3, 3),
             "locations": (3, 3),
-            "packages": (5, 7),
-            "inter_city": (4, 4),
+            "packages": (6, 8),
+            "inter_city": (4, 5),
         },
         "question": {
             "cities": (2, 2),
@@ -51,8 +51,8 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
     },
     "depots": {
         "small": {"places": (2, 2), "trucks": (1, 1), "crates": (3, 3), "goals": (2, 2)},
-        "reuse": {"places": (3, 3), "trucks": (2, 2), "crates": (4, 4), "goals": (3, 3)},
-        "large": {"places": (4, 4), "trucks": (2, 2), "crates": (6, 6), "goals": (4, 4)},
+        "reuse": {"places": (3, 3), "trucks": (2, 2), "crates": (5, 5), "goals": (3, 4)},
+        "large": {"places": (4, 4), "trucks": (2, 2), "crates": (7, 7), "goals": (5, 5)},
         "question": {"places": (2, 2), "trucks": (1, 1), "crates": (2, 3), "goals": (2, 2)},
     },
     "satellite": {
@@ -66,18 +66,18 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
         },
         "reuse": {
             "satellites": (2, 2),
-            "instruments": (2, 2),
+            "instruments": (3, 3),
             "modes": (2, 2),
-            "directions": (5, 5),
-            "images": (3, 3),
+            "directions": (6, 6),
+            "images": (4, 4),
             "pointing": (1, 1),
         },
         "large": {
-            "satellites": (3, 3),
-            "instruments": (5, 5),
+            "satellites": (4, 4),
+            "instruments": (6, 6),
             "modes": (3, 3),
-            "directions": (8, 8),
-            "images": (6, 7),
+            "directions": (12, 12),
+            "images": (8, 9),
             "pointing": (2, 2),
         },
         "question": {

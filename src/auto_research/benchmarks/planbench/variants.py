@@ -45,13 +45,13 @@ def variant_names(rng: Random, domain: Sequence[Expr], variant: Variant) -> Name
     """Fresh names for the actions, predicates and types of `domain`."""
     actions = [str(s[1]) for s in _sections(domain, ":action")]
     arities = {str(p[0]): _arity(p) for p in _predicates(domain)}
+    types = [
+        name
+        for section in _sections(domain, ":types")
+        for name in dict.fromkeys(map(str, section[1:]))
+        if name not in ("-", "object")
+    ]
     if variant == "mystery":
-        types = [
-            name
-            for section in _sections(domain, ":types")
-            for name in dict.fromkeys(map(str, section[1:]))
-            if name not in ("-", "object")
-        ]
         words = iter(invented_words(rng, len(actions) + len(arities) + len(types)))
         return Names(
             actions={name: next(words) for name in actions},
@@ -63,7 +63,12 @@ def variant_names(rng: Random, domain: Sequence[Expr], variant: Variant) -> Name
         predicates: dict[str, str] = {}
         for arity in sorted(set(arities.values())):
             predicates |= _misleading(rng, [p for p, n in arities.items() if n == arity])
-        return Names(_misleading(rng, actions), predicates, neutral_variables=True)
+        return Names(
+            actions=_misleading(rng, actions),
+            predicates=predicates,
+            types=_misleading(rng, types),
+            neutral_variables=True,
+        )
     return Names()
 
 

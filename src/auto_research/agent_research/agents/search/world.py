@@ -34,7 +34,7 @@ class _Frame:
     state: State
     length: int
     needs: tuple[Atom, ...] = ()
-    turns: int = 0
+    turns: int = 1
 
 
 _Hopeless = tuple[Atom, State, int, tuple[Atom, ...]]
@@ -70,8 +70,7 @@ class World:
             "enter": self.enter,
             "leave": self.leave,
             "undo": self.undo,
-            "fail": self.fail,
-            "turn": self.turn,
+            "retry": self.retry,
             "allow": self.allow,
             "ordered": self.ordered,
             "pattern": self.pattern,
@@ -164,22 +163,26 @@ class World:
     def _fixed(self, atoms: list[Atom]) -> list[Atom]:
         return [a for a in atoms if a[0] not in self.problem.domain.fluents]
 
-    def turn(self) -> bool:
-        """Whether the rules of the open subgoal get a (further) turn: two at most.
+    def retry(self, fact: object) -> str:
+        """After a turn of the rules without success: "open" for another turn, else "refused".
 
         Only one open subgoal at a time may depart from what is usual, and only from freedom 2
         on: two departures at once would be a search, not a skill.
         """
+        atom = self._atom(fact)
         if self.halted:
             raise Halted(self.halted)
-        if not self._frames:
-            return False
+        if not self._frames or self._frames[-1].fact != atom:
+            return "refused"
+        self.undo()
         frame = self._frames[-1]
         frame.turns += 1
-        if frame.turns == 1:
-            return True
         alone = all(f.turns < 2 for f in self._frames[:-1])
-        return frame.turns == 2 and self._freedom >= 2 and alone
+        if frame.turns == 2 and self._freedom >= 2 and alone:
+            return "open"
+        self._frames.pop()
+        self._hopeless.add(self._key(atom))
+        return "refused"
 
     def _join(
         self,
@@ -273,9 +276,10 @@ class World:
         return atom, self.state, self._freedom, tuple(f.fact for f in self._frames)
 
     def leave(self, fact: object) -> bool:
-        """Close the open subgoal if its fact holds."""
+        """Close the open subgoal if its fact holds; take back what was done for it if not."""
         atom = self._atom(fact)
         if not self._frames or self._frames[-1].fact != atom or not self._holds(atom):
+            self.undo()
             return False
         self._frames.pop()
         return True
@@ -286,15 +290,6 @@ class World:
             frame = self._frames[-1]
             self.state = frame.state
             del self.plan[frame.length :]
-
-    def fail(self, fact: object) -> bool:
-        """Give the open subgoal up."""
-        atom = self._atom(fact)
-        if self._frames and self._frames[-1].fact == atom:
-            self.undo()
-            self._frames.pop()
-            self._hopeless.add(self._key(atom))
-        return False
 
     def allow(self, freedom: object) -> None:
         """How far to go for a goal: 0 breaks nothing that stands, 1 may, 2 and 3 see `match`."""
