@@ -5,22 +5,24 @@ This is what `agent-eval` calls, and what comparisons and searches call many tim
 
 from __future__ import annotations
 
-import hashlib
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
 from auto_research.agent_research.agents.base import Agent
-from auto_research.agent_research.budget import Phase
+from auto_research.agent_research.budget import Budget, Meter, Phase
 from auto_research.agent_research.catalog import MethodSource, find
-from auto_research.agent_research.config import Feedback, RunConfig
+from auto_research.agent_research.checkpoint import Checkpoint
+from auto_research.agent_research.config import Feedback, RunConfig, code_hash
 from auto_research.agent_research.method import Method, resolve_method
 from auto_research.agent_research.metrics import Metrics, compute_metrics
+from auto_research.agent_research.planning import planned_training
 from auto_research.agent_research.rows import EpisodeRow
 from auto_research.agent_research.run import RunDir
-from auto_research.agent_research.runner import Checkpoint, Progressed, Runner
+from auto_research.agent_research.runner import Progressed, Runner
 from auto_research.agent_research.store import SkillStore
 from auto_research.agent_research.workers import Workplace, open_workers
 from auto_research.benchmarks.base import Benchmark, Evaluator, Json, Scenario, Split
@@ -66,15 +68,13 @@ class Furnisher:
     def __call__(self) -> Workplace:
         registry = load_plugins()
         benchmark = find("benchmark", self.benchmark, registry.benchmarks)(self.options)
-        method = resolve_method(MethodSource(self.method, "run.yaml"), registry)
         benchmark.scenarios(self.split, self.seed, self.test_scenarios)
-        benchmark.scenarios("train", self.train_seed, self.train_scenarios)
-        train = benchmark.evaluator("train", self.train_seed)
-        test = benchmark.evaluator(self.split, self.seed)
+        if self.train_scenarios:
+            benchmark.scenarios("train", self.train_seed, self.train_scenarios)
         return Workplace(
-            find("agent", self.agent, registry.agents)({}),
-            method.build(registry),
-            {"training": train, "probes": train, "test": test},
+            _agent(registry, self.agent),
+            resolve_method(MethodSource(self.method, "run.yaml"), registry).build(registry),
+            lambda: _evaluators(benchmark, self.split, self.seed, self.train_seed),
         )
 
 
@@ -90,17 +90,21 @@ class Evaluation:
     test: Sequence[Scenario]
 
     def planned(self) -> dict[str, Json]:
-        """What the run may spend at most, in episodes and units, by phase."""
-        test = sum(len(s.tasks) for s in self.test)
-        rollout = self.request.method.rollout.settings.model_dump()
-        siblings = int(rollout.get("siblings", 0))
-        length = int(rollout.get("chain_length", 0))
-        training = len(self.train) * siblings * length
+        """The episodes that are planned and the units they may spend at most, by phase.
+
+        Probes are not among them: only a cap on the whole run bounds those.
+        """
+        operators = self.request.method.build(self.registry)
+        episodes = {
+            "training": planned_training(operators.rollout, self.train, self.config),
+            "test": sum(len(scenario.tasks) for scenario in self.test),
+        }
         units = self.config.budget_units
         return {
-            "episodes": {"training": training, "test": test},
+            "episodes": episodes,
             "units_per_episode": units,
-            "units_at_most": {"training": training * units, "test": test * units},
+            "units_at_most": {phase: count * units for phase, count in episodes.items()},
+            "run_units": self.config.run_units,
         }
 
     def run(
@@ -111,69 +115,86 @@ class Evaluation:
         resume: bool = False,
         progressed: Progressed = lambda phase, count: None,
     ) -> Metrics:
-        """Carry the run out in `path` and write its metrics. Raises UserError."""
+        """Carry the run out in `path` and write its metrics.
+
+        Raises UserError; EvaluatorError if the sealed evaluator can no longer be started.
+        """
         config = self.config.to_json()
-        if resume:
-            run_dir = RunDir.open(path, write=True)
-            run_dir.check_config(config)
-        else:
-            run_dir = RunDir.create(path, config)
-        with run_dir, SkillStore(run_dir.library_path) as store:
+        with _run_dir(path, config, resume) as run_dir, SkillStore(run_dir.library_path) as store:
             self.registry.notify("run_started", run_dir=path, config=config)
-            done = self._carry_out(run_dir, store, workers, progressed)
+            with self._workplace() as here:
+                done = self._carry_out(run_dir, store, here, workers, progressed)
+                flags = sorted({*done.flags, *self._flags(here.agent)})
             metrics = compute_metrics(
-                run_dir.rows(),
-                counters=dict(done.counters),
-                outside=done.outside,
+                run_dir.rows(), counters=dict(done.counters), outside=done.outside
             )
-            run_dir.write_metrics(metrics.to_bytes())
+            run_dir.write_metrics(metrics.to_bytes(flags))
             self.registry.notify("run_finished", run_dir=path, metrics=metrics.to_json())
         return metrics
 
     def _carry_out(
-        self, run_dir: RunDir, store: SkillStore, workers: int, progressed: Progressed
+        self,
+        run_dir: RunDir,
+        store: SkillStore,
+        here: Workplace,
+        workers: int,
+        progressed: Progressed,
     ) -> Checkpoint:
+        pool = open_workers(here, self._furnisher(), workers)
+        try:
+            runner = Runner(
+                config=self.config,
+                operators=self.request.method.build(self.registry),
+                agent=here.agent,
+                workers=pool,
+                store=store,
+                run_dir=run_dir,
+                train=self.train,
+                test=self.test,
+                progressed=progressed,
+                notify=self._notify,
+            )
+            try:
+                return runner.run()
+            except BaseException as error:
+                run_dir.append_attempts(_lost(runner, here, type(error).__name__))
+                raise
+        finally:
+            pool.close()
+
+    @contextmanager
+    def _workplace(self) -> Iterator[Workplace]:
         request = self.request
-        furnish = Furnisher(
-            request.method.to_dict(),
-            request.benchmark,
-            _options(request),
-            request.agent,
-            request.split,
-            request.seed,
-            request.train_seed,
-            len(self.test),
-            len(self.train),
-        )
         here = Workplace(
             _agent(self.registry, request.agent),
             request.method.build(self.registry),
-            self._evaluators(),
-        )
-        pool = open_workers((lambda: here) if workers == 1 else furnish, workers)
-        runner = Runner(
-            config=self.config,
-            operators=request.method.build(self.registry),
-            agent=here.agent,
-            workers=pool,
-            evaluators=lambda phase: here.evaluators[phase],
-            store=store,
-            run_dir=run_dir,
-            train=self.train,
-            test=self.test,
-            progressed=progressed,
-            notify=self._notify,
+            lambda: _evaluators(self.benchmark, request.split, request.seed, request.train_seed),
         )
         try:
-            return runner.run()
+            yield here
         finally:
-            pool.close()
             here.close()
 
-    def _evaluators(self) -> dict[Phase, Evaluator]:
-        train = self.benchmark.evaluator("train", self.request.train_seed)
-        test = self.benchmark.evaluator(self.request.split, self.request.seed)
-        return {"training": train, "probes": train, "test": test}
+    def _furnisher(self) -> Furnisher:
+        request = self.request
+        return Furnisher(
+            method=request.method.to_dict(),
+            benchmark=request.benchmark,
+            options=_options(request),
+            agent=request.agent,
+            split=request.split,
+            seed=request.seed,
+            train_seed=request.train_seed,
+            test_scenarios=len(self.test),
+            train_scenarios=len(self.train),
+        )
+
+    def _flags(self, agent: Agent) -> Iterator[str]:
+        """What sets the whole run apart from a plain one."""
+        if agent.reads_answers:
+            yield "expert"
+        if self.request.test_feedback == "verdict":
+            yield "test-feedback-verdict"
 
     def _notify(self, row: EpisodeRow) -> None:
         self.registry.notify("episode_finished", row=row.to_json())
@@ -183,18 +204,19 @@ def prepare(request: EvalRequest, registry: Registry) -> Evaluation:
     """Check the request against what is installed and fetch the tasks. Raises UserError."""
     benchmark = find("benchmark", request.benchmark, registry.benchmarks)(_options(request))
     agent = _agent(registry, request.agent)
-    agent.close()
     if request.episodes < 1:
         raise UserError(f"{request.episodes} episodes asked for", mend="ask for at least 1")
     trains = request.method.rollout.use != "none" and request.train_scenarios > 0
     train = (
         benchmark.scenarios("train", request.train_seed, request.train_scenarios) if trains else ()
     )
-    test = _first(
-        benchmark.scenarios(request.split, request.seed, math.ceil(request.episodes / 3)),
-        request.episodes,
-    )
+    test = _stream(benchmark, request)
+    try:
+        agent.session(test[0].tasks[0], Meter(Budget()))  # an agent for other tasks says so here
+    finally:
+        agent.close()
     units = benchmark.units_per_episode()
+    operators = request.method.build(registry)
     config = RunConfig(
         method=request.method.to_dict(),
         method_hash=request.method.content_hash(),
@@ -203,12 +225,12 @@ def prepare(request: EvalRequest, registry: Registry) -> Evaluation:
         agent=request.agent,
         seed=request.seed,
         train_seed=request.train_seed,
-        episodes=request.episodes,
+        episodes=sum(len(scenario.tasks) for scenario in test),
         train_scenarios=len(train),
         budget_units=request.units or units,
         units_per_episode=units,
         version=version("auto-research"),
-        code_hash=code_hash(),
+        code_hash=code_hash([type(agent), *map(type, operators.by_slot().values())]),
         split="validation" if request.split == "validation" else "test",
         exclude=request.exclude,
         data_dir=str(request.data_dir or ""),
@@ -219,25 +241,64 @@ def prepare(request: EvalRequest, registry: Registry) -> Evaluation:
     return Evaluation(request, registry, benchmark, config, train, test)
 
 
-def code_hash() -> str:
-    """Hash of the harness's own source files: a resumed run must not mix two versions."""
-    digest = hashlib.sha256()
-    root = Path(__file__).parent
-    for path in sorted(root.rglob("*.py*")):
-        if path.suffix in (".py", ".txt"):
-            digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _first(scenarios: Sequence[Scenario], episodes: int) -> list[Scenario]:
+def _stream(benchmark: Benchmark, request: EvalRequest) -> Sequence[Scenario]:
     """The scenarios that hold the first `episodes` tasks, the last one cut where they end."""
-    kept: list[Scenario] = []
-    for scenario in scenarios:
-        if episodes <= 0:
+    limit = math.ceil(request.episodes / 3)
+    while True:
+        found = benchmark.scenarios(request.split, request.seed, limit)
+        missing = request.episodes - sum(len(scenario.tasks) for scenario in found)
+        if missing <= 0 or len(found) < limit:
             break
-        kept.append(replace(scenario, tasks=scenario.tasks[:episodes]))
-        episodes -= len(scenario.tasks)
+        limit += missing
+    kept: list[Scenario] = []
+    left = request.episodes
+    for scenario in found:
+        if left > 0:
+            kept.append(replace(scenario, tasks=scenario.tasks[:left]))
+            left -= len(scenario.tasks)
+    if not kept:
+        raise UserError(
+            f"benchmark {benchmark.name!r} has no {request.split} task",
+            mend="check --split, --exclude and --data-dir",
+        )
     return kept
+
+
+def _run_dir(path: Path, config: Mapping[str, Json], resume: bool) -> RunDir:
+    """The run's directory, open for writing. A run killed before it had a config starts anew."""
+    if not resume or (path.is_dir() and not (path / "run.yaml").exists()):
+        return RunDir.create(path, config)
+    run_dir = RunDir.open(path, write=True)
+    try:
+        run_dir.check_config(config)
+    except BaseException:
+        run_dir.close()
+        raise
+    return run_dir
+
+
+def _lost(runner: Runner, here: Workplace, why: str) -> Iterator[Mapping[str, Json]]:
+    """What a broken-off run has spent, as far as this process knows, on work to be done again."""
+    lost = [*runner.uncommitted()]
+    if here.under_way is not None:
+        job, meters = here.under_way
+        names = (f"{job.name}-{position}" for position in range(len(meters)))
+        lost += [(name, job.phase, m.spending()) for name, m in zip(names, meters, strict=True)]
+    for name, phase, spending in lost:
+        yield {
+            "attempt": name,
+            "phase": phase,
+            "why": why,
+            "units_by_kind": spending.units_by_kind,
+            "totals": spending.totals,
+        }
+
+
+def _evaluators(
+    benchmark: Benchmark, split: Split, seed: int, train_seed: int
+) -> dict[Phase, Evaluator]:
+    train = benchmark.evaluator("train", train_seed)
+    return {"training": train, "probes": train, "test": benchmark.evaluator(split, seed)}
 
 
 def _options(request: EvalRequest) -> BenchmarkOptions:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 
 from auto_research.agent_research.budget import Spending
-from auto_research.agent_research.chain import ChainOutcome, record_uses
+from auto_research.agent_research.chain import ChainOutcome, record_uses, retrieved
 from auto_research.agent_research.episode import cost_of
-from auto_research.agent_research.library import Change, LibraryView, apply_changes
-from auto_research.agent_research.operators import CreditedGroup
+from auto_research.agent_research.library import Change, LibraryView, apply_changes, bases_of
+from auto_research.agent_research.operators import CreditedGroup, Episode
 from auto_research.agent_research.rows import EpisodeRow, TranscriptLine, change_row
-from auto_research.agent_research.skill import Usage
 
 
 def adopt(
@@ -20,26 +19,29 @@ def adopt(
 ) -> LibraryView:
     """The run's library after a group: its changes made, every use in its chains on record once.
 
-    Uses of skills that were there count before the changes, so that a new version inherits them;
-    uses of the skills that a chain wrote count after. A skill that was not taken over has none.
+    A skill's uses count before a change that starts from it, so that a new version inherits them.
+    Uses of a skill that was not taken over go with it.
     """
-    episodes = [episode for outcome in outcomes for episode in outcome.episodes]
-    old = set(library.skills)
-    for episode in episodes:
-        library = record_uses(library, episode, old)
-    library = apply_changes(library, changes)
-    for episode in episodes:
-        library = record_uses(library, episode, set(library.skills) - old)
+    uses = [(e, i) for outcome in outcomes for e in outcome.episodes for i in retrieved(e)]
+    counted: set[str] = set()
+    for change in changes:
+        library = _count(library, uses, bases_of(change), counted)
+        library = apply_changes(library, (change,))
+    return _count(library, uses, library.skills, counted)
+
+
+def _count(
+    library: LibraryView,
+    uses: Iterable[tuple[Episode, str]],
+    among: Collection[str],
+    counted: set[str],
+) -> LibraryView:
+    fresh = {i for i in among if i in library.skills and i not in counted}
+    counted |= fresh
+    for episode, skill_id in uses:
+        if skill_id in fresh:
+            library = record_uses(library, episode, {skill_id})
     return library
-
-
-def changed_usage(before: LibraryView, after: LibraryView) -> dict[str, Usage]:
-    """The records that `after` holds and `before` does not, by skill."""
-    return {
-        skill.id: skill.usage
-        for skill in after.skills.values()
-        if (old := before.get(skill.id)) is None or old.usage != skill.usage
-    }
 
 
 def credited_rows(

@@ -23,7 +23,6 @@ from auto_research.benchmarks.base import Evaluator, Json, Task
 from auto_research.errors import EvaluatorError
 from auto_research.rng import derive
 
-
 Ticket = int | EvaluatorError  # of a submission, or why it could not be handed in
 
 
@@ -57,7 +56,7 @@ class ChainJob:
 class ChainOutcome:
     """What a chain came to: rows with verdicts, episodes as operators may see them, changes.
 
-    `usage` holds the records of the skills that were retrieved, `origins` the chain position at
+    `usage` holds the records that differ from those at its start, `origins` the chain position at
     which each new skill was written.
     """
 
@@ -95,20 +94,16 @@ def run_chain(
     results: list[EpisodeResult] = []
     tickets: list[Ticket] = []
     origins: dict[str, int] = {}
-    touched: set[str] = set()
     for position, task in enumerate(job.tasks):
         name = f"{job.name}-{position}"
         rng = derive(job.seed, "chain", job.name, position)
         meter = Meter(job.budget)
         if meters is not None:
             meters.append(meter)
-        result = run_episode(
-            name, task, position, library, agent, operators, setting, rng, meter
-        )
+        result = run_episode(name, task, position, library, agent, operators, setting, rng, meter)
         tickets.append(_submit(evaluator, task, result))
         before = library.skills
-        touched |= set(retrieved(result.episode))
-        library = record_uses(library, result.episode, set(before))
+        library = record_uses(library, result.episode, before)
         library = apply_changes(library, result.changes)
         origins |= {i: position for i in library.skills if i not in before}
         results.append(result)
@@ -120,7 +115,7 @@ def run_chain(
         episodes=tuple(episode for episode, _ in judged),
         rows=tuple(replace(row, group=job.group, sibling=job.sibling) for _, row in judged),
         changes=tuple(change for result in results for change in result.changes),
-        usage={i: library.skills[i].usage for i in sorted(touched) if i in library.skills},
+        usage=changed_usage(view_of(job.library), library),
         origins=origins,
         flags=tuple(sorted({flag for result in results for flag in result.flags})),
     )
@@ -143,6 +138,15 @@ def record_uses(library: LibraryView, episode: Episode, among: Collection[str]) 
                 helped=any(use.called and use.helped for use in uses),
             )
     return record_usage(library, records)
+
+
+def changed_usage(before: LibraryView, after: LibraryView) -> dict[str, Usage]:
+    """The records that `after` holds and `before` does not, by skill."""
+    return {
+        skill.id: skill.usage
+        for skill in after.skills.values()
+        if (old := before.get(skill.id)) is None or old.usage != skill.usage
+    }
 
 
 def _submit(evaluator: Evaluator, task: Task, result: EpisodeResult) -> Ticket:

@@ -47,8 +47,8 @@ class Checkpoint:
             "scenarios": self.scenarios,
             "probes": self.probes,
             "counters": self.counters,
-            "outside": self.outside,
-            "indices": self.indices,
+            "outside": {str(phase): kinds for phase, kinds in self.outside.items()},
+            "indices": {str(phase): count for phase, count in self.indices.items()},
             "flags": sorted(self.flags),
             "trained": self.trained,
         }

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 from auto_research.agent_research.budget import TARIFF
@@ -62,3 +65,28 @@ class RunConfig:
             "version": self.version,
             "code_hash": self.code_hash,
         }
+
+
+def code_hash(parts: Iterable[type]) -> str:
+    """Hash of the sources of this harness and of the packages (or modules) that define `parts`.
+
+    16 hex digits. A resumed run must not mix two versions of a method's code.
+    """
+    roots = {"auto_research": Path(__file__).parents[1]}
+    for part in parts:
+        package = part.__module__.partition(".")[0]
+        for name in (package, part.__module__):
+            file = getattr(sys.modules.get(name), "__file__", None)
+            if file:
+                path = Path(file)
+                roots[name] = path.parent if path.name == "__init__.py" else path
+                break
+    digest = hashlib.sha256()
+    for name, root in sorted(roots.items()):
+        files = [root] if root.is_file() else sorted(root.rglob("*"))
+        for path in files:
+            if path.suffix in (".py", ".txt"):
+                content = path.read_bytes()
+                place = path.relative_to(root).as_posix()
+                digest.update(f"{name}/{place} {len(content)}\n".encode() + content)
+    return digest.hexdigest()[:16]

@@ -25,13 +25,17 @@ def no_probe(tasks: Sequence[TaskRef], library: LibraryView) -> Sequence[Episode
 
 @dataclass
 class HarnessContext:
-    """The `Context` of the operator contract. `written` keeps what `write` gave, by id."""
+    """The `Context` of the operator contract. `written` keeps what `write` gave, by id.
+
+    `home` is the task at hand, for requests that name none.
+    """
 
     rng: random.Random
     phase: Phase
     step: int
     arm: Arm
     pool: Sequence[TaskRef]
+    home: Task | None
     _meter: Meter
     _open: OpenSession
     _probe: Probe = no_probe
@@ -39,10 +43,12 @@ class HarnessContext:
     _sessions: dict[str, Session] = field(default_factory=dict)
 
     def spend(self, kind: str, amount: int = 1) -> None:
+        if amount < 0:
+            raise ValueError(f"{amount} units of {kind!r}: nothing is ever paid back")
         self._meter.spend(kind, amount)
 
     def fit(self, task: Task, skill: Skill) -> float:
-        return self._session(task).fit(skill)
+        return self.session(task).fit(skill)
 
     def probe(self, tasks: Sequence[TaskRef], library: LibraryView) -> Sequence[Episode]:
         known = set(self.pool)
@@ -55,19 +61,15 @@ class HarnessContext:
         return self._probe(tasks, library)
 
     def write(self, request: EditRequest) -> Sequence[Skill]:
-        task = request.task or (request.episode.task if request.episode else None)
-        session = self._session(task) if task else next(iter(self._sessions.values()), None)
-        if session is None:
+        task = request.task or (request.episode.task if request.episode else self.home)
+        if task is None:
             return ()
-        skills = session.write(request)
+        skills = self.session(task).write(request)
         self.written.update({skill.id: skill for skill in skills})
         return skills
 
-    def open(self, task: Task) -> None:
-        """Begin a session on `task`, for requests that name no task of their own."""
-        self._session(task)
-
-    def _session(self, task: Task) -> Session:
+    def session(self, task: Task) -> Session:
+        """The session on `task`, opened when first asked for. Raises what the agent raises."""
         if task.id not in self._sessions:
             self._sessions[task.id] = self._open(task)
         return self._sessions[task.id]

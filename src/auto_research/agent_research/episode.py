@@ -28,7 +28,7 @@ class Setting:
     pool: tuple[TaskRef, ...]
     budget: Budget
     units_per_episode: int  # B of the benchmark, for the cost
-    updates: bool = True  # whether the update operator is asked after the episode
+    updates: bool = True  # whether the update operator is asked after an attempt without an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +60,11 @@ def run_episode(
         step=setting.step,
         arm=setting.arm,
         pool=setting.pool,
+        home=task,
         _meter=meter,
         _open=lambda other: agent.session(other, meter),
     )
-    visible = view_of(s for s in library.skills.values() if s.id not in setting.arm.without)
+    visible = view_of(s for s in library.active() if s.id not in setting.arm.without)
     choice, attempt = _attempt(task, visible, operators, ctx)
     episode = Episode(
         id=name,
@@ -82,7 +83,7 @@ def run_episode(
     changes: Sequence[Change] = ()
     if setting.updates and not attempt.error:
         try:
-            changes = operators.update.after_episode(episode, visible, ctx)
+            changes = operators.update.after_episode(episode, library, ctx)
         except BudgetExceeded as error:
             lines.append(TranscriptLine("update", f"the library is left as it is: {error}"))
     episode = replace(episode, written=tuple(_written(changes)), spending=meter.spending())

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from auto_research.agent_research.budget import PHASES, Phase
@@ -40,9 +40,13 @@ class Metrics:
             "spending": self.spending,
         }
 
-    def to_bytes(self) -> bytes:
-        """The content of `metrics.json`: sorted keys, indented, the same bytes for equal runs."""
-        text = json.dumps(self.to_json(), sort_keys=True, indent=2, allow_nan=False)
+    def to_bytes(self, flags: Sequence[str] = ()) -> bytes:
+        """The content of `metrics.json`: sorted keys, indented, the same bytes for equal runs.
+
+        `flags` name what sets the run apart from a plain one, such as a time limit that fired.
+        """
+        content = {**self.to_json(), "flags": list(flags)}
+        text = json.dumps(content, sort_keys=True, indent=2, allow_nan=False)
         return text.encode() + b"\n"
 
 

@@ -1,44 +1,64 @@
 """Run skill code, hostile until proven otherwise, in pydantic-monty: a fresh session a call.
 
-The code sees the host functions it is given and nothing else. Calls, memory and recursion are
-limited deterministically; time is only a safety net, and an outcome it decided says so.
+The code sees the host functions it is given and nothing else; clocks stand still and `random`
+begins the same each time. Calls, memory and recursion are limited deterministically; time is only
+a safety net, and an outcome it decided says so.
 """
 
 from __future__ import annotations
 
+import builtins
+import re
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from importlib.util import find_spec
 from types import TracebackType
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from pydantic_monty import (
     Monty,
     MontyCrashedError,
     MontyError,
-    MontyRuntimeError,
-    MontySyntaxError,
+    OSPolicy,
     ResourceLimits,
 )
 
+from auto_research.agent_research.interrupts import interrupts_put_off
 from auto_research.benchmarks.base import Json
 
 Failure = Literal["", "wrong", "unsupported", "limit", "time"]
 HostFunction = Callable[..., Any]
 
-# Words with which the sandbox says that it lacks something, as against the skill being wrong.
-_UNSUPPORTED = ("not supported", "not yet supported", "not implemented", "NotImplementedError")
+# What the sandbox says when it stops the code, as against the code raising such an error itself.
+_TIME = ("time limit exceeded", "request timeout")
+_LIMIT = ("memory limit", "recursion depth exceeded", "suspension limit")
+
+MAX_PARTS = 10_000  # of a returned value: each item counts, and each character of a text
+
+_OS_POLICY = OSPolicy(
+    datetime=datetime(2000, 1, 1, tzinfo=UTC),
+    sleep="zero",
+    process_time="zero",
+    random_start={"seed": 0},
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Caps on one call of skill code. `seconds` is the safety net, the others decide outcomes."""
+    """Caps on one call of skill code.
+
+    The two times are safety nets, the others decide outcomes: `seconds` is for the code itself,
+    `total_seconds` for code and host functions together.
+    """
 
     host_calls: int = 20_000
     memory_bytes: int = 64 * 1024 * 1024
     recursion: int = 400
     seconds: float = 10.0
+    total_seconds: float = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +67,7 @@ class Outcome:
 
     wrong: the code raised or does not parse. unsupported: it uses what the sandbox lacks.
     limit: it passed a deterministic limit. time: the safety net fired.
+    A value that is not plain data (a set, say) comes out as None.
     """
 
     value: Json = None
@@ -86,27 +107,54 @@ class Sandbox:
         Printed output is dropped. Exceptions raised by host functions reach the code as its own,
         so a host that must stop the code has to keep refusing.
         """
-        if self._pool is None:
-            _settle_telemetry()
-            self._pool = Monty(min_processes=1, max_processes=1)
-            self._pool.__enter__()
         caps = ResourceLimits(
             max_feed_duration_secs=self.limits.seconds,
             max_memory=self.limits.memory_bytes,
             max_recursion_depth=self.limits.recursion,
             max_suspensions=self.limits.host_calls,
-            max_total_sleep_secs=0.0,
         )
-        try:
-            with self._pool.checkout(limits=caps) as session:
-                for source in sources:
-                    session.feed_run(source, external_lookup=dict(hosts), print_callback=_drop)
-                value = session.feed_run(
-                    expression, external_lookup=dict(hosts), print_callback=_drop
-                )
-        except MontyError as error:
-            return _failed(error)
-        return Outcome(value=value if _is_plain(value) else None)
+        net = _Net(self.limits.total_seconds)
+        lookup = {name: net.under(host) for name, host in hosts.items()}
+        # Ctrl-C inside a host function would reach the code as its own error, and be lost.
+        with interrupts_put_off():
+            try:
+                with self._opened().checkout(limits=caps, os_policy=_OS_POLICY) as session:
+                    for source in sources:
+                        session.feed_run(source, external_lookup=lookup, print_callback=_drop)
+                    value = session.feed_run(
+                        expression, external_lookup=lookup, print_callback=_drop
+                    )
+            except MontyError as error:
+                failed = _failed(error)
+                return Outcome(failure="time", message=failed.message) if net.fired else failed
+        if net.fired:
+            return Outcome(failure="time", message=net.message)
+        return _returned(value)
+
+    def _opened(self) -> Monty:
+        if self._pool is None:
+            _settle_telemetry()
+            self._pool = Monty(min_processes=1, max_processes=1)
+            self._pool.__enter__()
+        return self._pool
+
+
+class _Net:
+    """Lets host functions be called for so many seconds; from then on it refuses every call."""
+
+    def __init__(self, seconds: float) -> None:
+        self._deadline = time.monotonic() + seconds
+        self.message = f"code and host functions together took longer than {seconds} s"
+        self.fired = False
+
+    def under(self, host: HostFunction) -> HostFunction:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if self.fired or time.monotonic() > self._deadline:
+                self.fired = True
+                raise TimeoutError(self.message)
+            return host(*args, **kwargs)
+
+        return call
 
 
 def _settle_telemetry() -> None:
@@ -128,24 +176,39 @@ def _failed(error: MontyError) -> Outcome:
     message = " ".join(str(error).split())[:300]
     if isinstance(error, MontyCrashedError):
         return Outcome(failure="time" if error.timed_out else "limit", message=message)
-    inner = error.exception() if isinstance(error, MontyRuntimeError) else None
-    if isinstance(inner, TimeoutError):
+    inner = error.exception()
+    stopped = isinstance(inner, (TimeoutError, MemoryError, RecursionError, RuntimeError))
+    if stopped and any(words in message for words in _TIME):
         return Outcome(failure="time", message=message)
-    if isinstance(inner, (MemoryError, RecursionError)) or "suspension limit" in message:
+    if stopped and any(words in message for words in _LIMIT):
         return Outcome(failure="limit", message=message)
-    if isinstance(inner, (NotImplementedError, ImportError)) or (
-        isinstance(error, MontySyntaxError | MontyRuntimeError)
-        and any(word in message for word in _UNSUPPORTED)
-    ):
-        return Outcome(failure="unsupported", message=message)
-    return Outcome(failure="wrong", message=message)
+    return Outcome(failure="unsupported" if _lacking(inner) else "wrong", message=message)
 
 
-def _is_plain(value: object) -> bool:
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return True
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    if isinstance(value, dict):
-        return all(isinstance(k, str) and _is_plain(v) for k, v in value.items())
-    return False
+def _lacking(error: BaseException) -> bool:
+    """Whether code failed for want of something that Python has and the sandbox has not."""
+    if isinstance(error, NameError):
+        name = re.match(r"name '(\w+)' is not defined", str(error))
+        return name is not None and hasattr(builtins, name[1])
+    if isinstance(error, NotImplementedError):  # so the parser of the sandbox says
+        return "support" in str(error)
+    return isinstance(error, ModuleNotFoundError) or (
+        isinstance(error, RuntimeError) and "not supported in this environment" in str(error)
+    )
+
+
+def _returned(value: object) -> Outcome:
+    """The value as plain data, if it is small: what is mentioned often in it is seen as often."""
+    waiting, parts = [value], 0
+    while waiting:
+        part = waiting.pop()
+        parts += len(part) if isinstance(part, (str, list, tuple, dict)) else 1
+        if parts > MAX_PARTS or (isinstance(part, int) and part.bit_length() > MAX_PARTS):
+            return Outcome(failure="limit", message="the value returned is too large")
+        if isinstance(part, dict) and all(isinstance(key, str) for key in part):
+            waiting += [*part.keys(), *part.values()]
+        elif isinstance(part, (list, tuple)):
+            waiting += part
+        elif part is not None and not isinstance(part, (bool, int, float, str)):
+            return Outcome()
+    return Outcome(value=cast(Json, value))

@@ -2,34 +2,58 @@
 
 from __future__ import annotations
 
-import signal
+import os
+import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
+from multiprocessing.connection import Connection
 from typing import Protocol
 
 from auto_research.agent_research.agents.base import Agent
-from auto_research.agent_research.budget import Phase
+from auto_research.agent_research.budget import Meter, Phase
 from auto_research.agent_research.chain import ChainJob, ChainOutcome, run_chain
+from auto_research.agent_research.interrupts import interrupts_put_off
 from auto_research.agent_research.method import Operators
 from auto_research.benchmarks.base import Evaluator
+from auto_research.errors import UserError
+
+Spent = tuple[ChainJob, Sequence[Meter]]  # a chain and the meters of its episodes so far
 
 
-@dataclass(frozen=True, slots=True)
 class Workplace:
-    """What a worker runs chains with: one sealed evaluator a phase."""
+    """What one process runs chains with: an agent, operators, one sealed evaluator a phase."""
 
-    agent: Agent
-    operators: Operators
-    evaluators: Mapping[Phase, Evaluator]
+    def __init__(
+        self,
+        agent: Agent,
+        operators: Operators,
+        evaluators: Callable[[], Mapping[Phase, Evaluator]],
+    ) -> None:
+        self.agent, self.operators = agent, operators
+        self._open_evaluators = evaluators
+        self._evaluators = evaluators()
+        self.under_way: Spent | None = None  # the chain that has begun and not ended
 
     def run(self, job: ChainJob) -> ChainOutcome:
-        return run_chain(job, self.agent, self.operators, self.evaluators[job.phase])
+        """Run one chain. An evaluator that died costs this chain's verdicts, not the next one's."""
+        meters: list[Meter] = []
+        self.under_way = job, meters
+        outcome = run_chain(job, self.agent, self.operators, self._evaluators[job.phase], meters)
+        self.under_way = None
+        if any(row.success is None for row in outcome.rows):
+            self._close_evaluators()
+            self._evaluators = self._open_evaluators()
+        return outcome
 
     def close(self) -> None:
+        """Let go of every process; safe to call twice."""
         self.agent.close()
-        for evaluator in self.evaluators.values():
+        self._close_evaluators()
+
+    def _close_evaluators(self) -> None:
+        for evaluator in self._evaluators.values():
             evaluator.close()
 
 
@@ -40,52 +64,81 @@ class Workers(Protocol):
     """Runs jobs."""
 
     def run(self, jobs: Sequence[ChainJob]) -> Iterator[ChainOutcome]:
-        """Outcomes in the order of `jobs`, each as soon as it and all before it are done."""
+        """Outcomes in the order of `jobs`, each as soon as it and all before it are done.
+
+        Raises UserError if a worker process died.
+        """
 
     def close(self) -> None:
-        """End every process."""
+        """End every process at once."""
 
 
 class HereWorkers:
-    """One worker: this process."""
+    """One worker: this process, at a workplace that its owner closes."""
 
-    def __init__(self, furnish: Furnish) -> None:
-        self._workplace = furnish()
+    def __init__(self, workplace: Workplace) -> None:
+        self._workplace = workplace
 
     def run(self, jobs: Sequence[ChainJob]) -> Iterator[ChainOutcome]:
         return map(self._workplace.run, jobs)
 
     def close(self) -> None:
-        self._workplace.close()
+        """Nothing was started."""
 
 
 class ProcessWorkers:
-    """Several worker processes, each with its own agent and sealed evaluator."""
+    """Several worker processes, each with its own agent and sealed evaluator.
+
+    All of them hold the far end of one leash, a pipe. When this process lets go of it, or is
+    killed, they end at once, whatever they are doing.
+    """
 
     def __init__(self, furnish: Furnish, count: int) -> None:
+        context = get_context("spawn")
+        far_end, self._leash = context.Pipe(duplex=False)
         self._pool = ProcessPoolExecutor(
-            count, mp_context=get_context("spawn"), initializer=_begin, initargs=(furnish,)
+            count, mp_context=context, initializer=_begin, initargs=(furnish, far_end)
         )
 
     def run(self, jobs: Sequence[ChainJob]) -> Iterator[ChainOutcome]:
-        return self._pool.map(_run, jobs)
+        with interrupts_put_off():  # this process alone stops the run and says so
+            outcomes = self._pool.map(_run, jobs)
+        return self._told(outcomes)
+
+    def _told(self, outcomes: Iterator[ChainOutcome]) -> Iterator[ChainOutcome]:
+        try:
+            yield from outcomes
+        except BrokenProcessPool:
+            raise UserError(
+                "a worker process died",
+                mend="the same command with --resume goes on from the last finished episodes",
+            ) from None
 
     def close(self) -> None:
+        self._leash.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
 
 
+_furnish: list[Furnish] = []
 _here: list[Workplace] = []
 
 
-def _begin(furnish: Furnish) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent stops the run and says so
-    _here.append(furnish())
+def _begin(furnish: Furnish, leash: Connection) -> None:
+    threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
+    _furnish.append(furnish)
 
 
 def _run(job: ChainJob) -> ChainOutcome:
+    if not _here:  # furnished here, not in `_begin`, so that an error reaches the run as it is
+        _here.append(_furnish[0]())
     return _here[0].run(job)
 
 
-def open_workers(furnish: Furnish, count: int) -> Workers:
-    """Workers for `count` chains at once."""
-    return HereWorkers(furnish) if count == 1 else ProcessWorkers(furnish, count)
+def _end_with(leash: Connection) -> None:
+    leash.poll(None)
+    os._exit(1)
+
+
+def open_workers(here: Workplace, furnish: Furnish, count: int) -> Workers:
+    """Workers for `count` chains at once; a single one works `here`."""
+    return HereWorkers(here) if count == 1 else ProcessWorkers(furnish, count)

@@ -10,10 +10,23 @@ import typer
 
 from auto_research.cli.output import AsJson, print_json
 from auto_research.cli.session import installed
-from auto_research.errors import UserError
+from auto_research.errors import EvaluatorError, UserError
 
 if TYPE_CHECKING:
     from auto_research.evaluate import Evaluation
+
+RESUME = "the same command with --resume goes on from there"
+# What each number may be; beyond the upper ends lies no use, only a machine brought to its knees.
+BOUNDS = {
+    "--episodes": (1, 100_000),
+    "--seed": (0, 2**63),
+    "--train-seed": (0, 2**63),
+    "--train-scenarios": (0, 100_000),
+    "--units": (1, 10**12),
+    "--max-units": (0, 10**15),
+    "--workers": (1, 256),
+    "--limit": (1, 2**63),
+}
 
 
 def agent_eval(
@@ -21,11 +34,11 @@ def agent_eval(
     method: Annotated[str, typer.Option(help="A method's name, or a YAML file.")] = "sage",
     benchmark: Annotated[str, typer.Option(help="A benchmark's name.")] = "planbench-mini",
     agent: Annotated[str, typer.Option(help="An agent's name.")] = "search",
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes of the test stream.")] = 120,
+    episodes: Annotated[int, typer.Option(help="Episodes of the test stream.")] = 120,
     seed: Annotated[int, typer.Option(help="Names the test family.")] = 42,
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
     train_scenarios: Annotated[
-        int, typer.Option(min=0, help="Scenarios to train on; 0 is a cold start.")
+        int, typer.Option(help="Scenarios to train on; 0 is a cold start.")
     ] = 32,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     set_: Annotated[
@@ -36,17 +49,15 @@ def agent_eval(
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Data of a benchmark on disk.")] = None,
     units: Annotated[
-        int | None, typer.Option(min=1, help="Budget of one episode in units (default: B).")
+        int | None, typer.Option(help="Budget of one episode in units (default: B).")
     ] = None,
-    max_units: Annotated[
-        int | None, typer.Option(min=0, help="Budget of the whole run in units.")
-    ] = None,
-    frozen: Annotated[bool, typer.Option(help="Commit nothing to the library at test.")] = False,
+    max_units: Annotated[int | None, typer.Option(help="Budget of the whole run in units.")] = None,
+    frozen: Annotated[bool, typer.Option(help="Leave the library as it is at test.")] = False,
     test_feedback: Annotated[
         str, typer.Option(help="What operators see at test: own (check) or verdict.")
     ] = "own",
-    workers: Annotated[int, typer.Option(min=1, help="Chains run at once.")] = 1,
-    limit: Annotated[int | None, typer.Option(min=1, help="Only the first N episodes.")] = None,
+    workers: Annotated[int, typer.Option(help="Chains run at once.")] = 1,
+    limit: Annotated[int | None, typer.Option(help="Only the first N episodes.")] = None,
     out: Annotated[Path, typer.Option(help="The run's directory goes under this one.")] = Path(
         "runs"
     ),
@@ -58,16 +69,16 @@ def agent_eval(
     as_json: AsJson = False,
 ) -> None:
     """Evaluate a method: train it, run the test stream, print the figures and write a report."""
+    numbers = (episodes, seed, train_seed, train_scenarios, units, max_units, workers, limit)
+    for option, number in zip(BOUNDS, numbers, strict=True):
+        _check_number(option, number)
+    _check_word("--split", split, ("test", "validation"))
+    _check_word("--test-feedback", test_feedback, ("own", "verdict"))
+
     from auto_research.agent_research.method import load_method
     from auto_research.evaluate import EvalRequest, prepare
 
     registry = installed(ctx)
-    if split not in ("test", "validation"):
-        raise UserError(f"unknown split {split!r}", where="--split", mend="test or validation")
-    if test_feedback not in ("own", "verdict"):
-        raise UserError(
-            f"unknown feedback {test_feedback!r}", where="--test-feedback", mend="own or verdict"
-        )
     request = EvalRequest(
         method=load_method(method, registry, set_ or ()),
         benchmark=benchmark,
@@ -84,31 +95,49 @@ def agent_eval(
         units=units,
         run_units=max_units,
     )
-    evaluation = prepare(request, registry)
-    if dry_run:
-        print_json({"config": evaluation.config.to_json(), "planned": evaluation.planned()})
-        return
-    stem = name or f"{request.method.name}-{benchmark}-seed{seed}"
-    path = _run_path(out, stem, resume)
-    result = _carry_out(evaluation, path, workers, resume)
+    path = _run_path(out, name or f"{request.method.name}-{benchmark}-seed{seed}", resume)
+    try:
+        evaluation = prepare(request, registry)
+        if dry_run:
+            print_json({"config": evaluation.config.to_json(), "planned": evaluation.planned()})
+            return
+        result = _carry_out(evaluation, path, workers, resume)
+    except EvaluatorError as error:
+        raise UserError(str(error), where=str(path), mend=RESUME) from error
     if as_json:
         print_json(result)
     else:
         _show(result)
 
 
+def _check_number(option: str, number: int | None) -> None:
+    least, most = BOUNDS[option]
+    if number is not None and not least <= number <= most:
+        raise UserError(f"{number} is out of range", where=option, mend=f"from {least} to {most}")
+
+
+def _check_word(option: str, word: str, known: tuple[str, str]) -> None:
+    if word not in known:
+        raise UserError(f"unknown value {word!r}", where=option, mend=" or ".join(known))
+
+
 def _run_path(out: Path, stem: str, resume: bool) -> Path:
     """A fresh directory for the run, or with `resume` the newest that there is."""
     if Path(stem).name != stem:
         raise UserError(f"a run's name is no path: {stem!r}", where="--name")
-    number, path = 1, out / stem
-    while path.exists():
-        number += 1
-        newest, path = path, out / f"{stem}-{number}"
+    newest, path, number = None, out / stem, 1
+    try:
+        while path.exists():
+            number += 1
+            newest, path = path, out / f"{stem}-{number}"
+    except OSError as error:
+        raise UserError(f"cannot look there: {error.strerror}", where=str(path)) from None
     if not resume:
         return path
-    if number == 1:
-        raise UserError(f"there is no run {stem!r} to resume", where=str(out), mend="check --out")
+    if newest is None:
+        raise UserError(
+            f"there is no run {stem!r} to resume", where=str(out), mend="check --out and --name"
+        )
     return newest
 
 
@@ -121,11 +150,7 @@ def _carry_out(evaluation: Evaluation, path: Path, workers: int, resume: bool) -
         with episode_bar(planned) as progressed:
             metrics = evaluation.run(path, workers=workers, resume=resume, progressed=progressed)
     except KeyboardInterrupt:
-        print(
-            f"stopped; finished episodes are kept in {path}: "
-            "the same command with --resume goes on from there",
-            file=sys.stderr,
-        )
+        print(f"stopped; finished episodes are kept in {path}: {RESUME}", file=sys.stderr)
         raise typer.Exit(130) from None
     report = write_report(path)
     print(f"report: {report}", file=sys.stderr)

@@ -106,10 +106,10 @@ class EvolveUpdate(LibraryUpdate):
         self, episode: Episode, library: LibraryView, ctx: Context
     ) -> Sequence[Change]:
         changes: list[Change] = []
-        base = self._ran(episode, library)
-        if base is not None and self.settings.revise:
-            written = ctx.write(EditRequest("revise", episode=episode, bases=(base,)))
-            changes += [c for s in written if (c := _revision(base, s, episode, library))]
+        bases = self._to_revise(episode, library, ctx) if self.settings.revise else ()
+        if bases:
+            written = ctx.write(EditRequest("revise", episode=episode, bases=bases))
+            changes += [c for s in written if (c := _revision(bases[0], s, episode, library))]
         elif episode.own_check and not episode.used():
             written = ctx.write(EditRequest("create", episode=episode))
             changes += [Create(s, (episode.id,)) for s in written if library.get(s.id) is None]
@@ -117,6 +117,19 @@ class EvolveUpdate(LibraryUpdate):
             revised = {c.base for c in changes if isinstance(c, Revise)}
             changes += self._retirements(episode, library, revised)
         return changes
+
+    def _to_revise(self, episode: Episode, library: LibraryView, ctx: Context) -> tuple[Skill, ...]:
+        """The skill that ran, with its kin: skills that know a part of the task's world.
+
+        Where none ran and a search succeeded, kin alone: a new line starts from what it knows.
+        """
+        ran = self._ran(episode, library)
+        if ran is None and not episode.own_check:
+            return ()
+        others = [s for s in library.active() if ran is None or s.id != ran.id]
+        kin = [s for s in others if 0.0 < ctx.fit(episode.task, s) < 1.0]
+        kin.sort(key=lambda s: (-s.usage.success_rate, s.id))
+        return (*((ran,) if ran else ()), *kin[:1])
 
     def _ran(self, episode: Episode, library: LibraryView) -> Skill | None:
         """The skill whose code ran: the one that helped, else the first."""
@@ -169,7 +182,8 @@ class EvolveUpdate(LibraryUpdate):
             return [change] if not known or _active(change.skill.id, library) else []
         if known:
             return []
-        twin = _twin(change.skill, _task_of(change, chain), library, ctx)
+        task = _task_of(change, chain)
+        twin = _twin(change.skill, task, library, ctx)
         if twin is None:
             whole = isinstance(change, Create) or (
                 isinstance(change, Fork) and library.get(change.base) is not None
@@ -177,7 +191,7 @@ class EvolveUpdate(LibraryUpdate):
             return [change if whole else Create(change.skill, change.cause)]
         if not self.settings.revise:
             return []
-        merged = ctx.write(EditRequest("merge", bases=(twin, change.skill)))
+        merged = ctx.write(EditRequest("merge", task=task, bases=(twin, change.skill)))
         return [Revise(twin.id, s, change.cause) for s in merged[:1] if library.get(s.id) is None]
 
 

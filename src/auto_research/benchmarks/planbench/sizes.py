@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 VERSION = 1
-UNITS_PER_EPISODE = 4000  # B
+UNITS_PER_EPISODE = 5000  # B
 DEFAULT_SCENARIOS = 40  # three episodes each
 
 Span = tuple[int, int]  # inclusive

@@ -25,7 +25,6 @@ from auto_research.agent_research.skill import Skill
 from auto_research.benchmarks.base import Json, Submission, Task
 from auto_research.errors import BudgetExceeded, UserError
 from auto_research.pddl import Atom, PddlError, Problem, Step, read_domain, read_problem
-from auto_research.pddl.strips import instantiate
 
 EXECUTOR = files(__package__).joinpath("executor.py.txt").read_text()
 
@@ -36,8 +35,9 @@ class Settings:
 
     rounds: int = 12  # of running the skill, each followed by a local repair if it got stuck
     skill_share: float = 0.6  # of the units left, what one skill may spend
-    repair_expansions: int = 300  # of one local search
+    repair_expansions: tuple[int, ...] = (150, 600, 1200)  # of one local search, then again
     repair_goals: int = 3  # open goals tried by one repair
+    writing_reserve: int = 250  # units kept back from the last search, to learn from a failure
 
 
 class SearchAgent:
@@ -140,7 +140,11 @@ class SearchSession:
     def _solve(self, skills: Sequence[Skill], story: _Story) -> bool:
         searcher = Searcher(self.problem, self.meter.spend)
         best: tuple[int, World] | None = None
+        exact = False
         for skill in skills:
+            if exact and self.fit(skill) < 1.0:
+                continue  # what knows the whole world got stuck: what knows a part would too
+            exact = exact or self.fit(skill) == 1.0
             world = self._run(skill, searcher, story)
             if world is None:
                 continue
@@ -154,7 +158,9 @@ class SearchSession:
         if best is not None:
             start, done = best[1].state, best[1].plan
         spent = self.meter.totals["units"]
-        found = searcher.plan(start, self.problem.goal)
+        failed = any(use.called for use in story.uses)
+        limit = self.meter.left() - self.settings.writing_reserve if failed else None
+        found = searcher.plan(start, self.problem.goal, limit)
         units = self.meter.totals["units"] - spent
         if found is None:
             story.tell("search", f"no plan found in {units} units")
@@ -176,23 +182,24 @@ class SearchSession:
         limit = int(self.meter.left() * self.settings.skill_share)
         world = World(self.problem, self.meter.spend, limit, analogy)
         story.segments = []
-        trouble, repairs, sound = "", 0, True
+        trouble, repairs, moved = "", 0, False
         try:
             for _ in range(self.settings.rounds):
                 before = world.goals_met()
                 trouble = self._call(skill, world, story)
-                sound = sound and not trouble
-                if world.goals_met() == len(self.problem.goal) or world.halted:
+                moved = moved or world.goals_met() > before
+                if trouble or world.halted or world.goals_met() == len(self.problem.goal):
                     break
-                if world.goals_met() > before and not trouble:
+                if world.goals_met() > before:
                     continue
                 if not self._repair(world, searcher, story):
                     break
                 repairs += 1
         finally:
-            solved = world.goals_met() == len(self.problem.goal)
+            # Where local repairs alone reached every goal, the skill has helped nothing.
+            helped = moved and world.goals_met() == len(self.problem.goal)
             told = trouble or world.halted or (f"{repairs} local repairs" if repairs else "")
-            story.uses.append(Use(skill.id, True, solved, sound, told))
+            story.uses.append(Use(skill.id, True, helped, not trouble, told))
             met = f"{world.goals_met()} of {len(self.problem.goal)} goals"
             story.tell(
                 "skill", f"{skill.name}: {met}, {len(world.plan)} steps; {told}".rstrip("; ")
@@ -219,19 +226,16 @@ class SearchSession:
         """Reach one more goal by a short search, keeping the goals that stand if possible."""
         open_goals = [g for g in self.problem.goal if g not in world.state]
         standing = [g for g in self.problem.goal if g in world.state]
-        for kept in [standing, []] if standing else [[]]:
-            for goal in open_goals[: self.settings.repair_goals]:
-                target = [goal, *kept]
-                steps = searcher.plan(world.state, target, self.settings.repair_expansions)
+        first = open_goals[: self.settings.repair_goals]
+        targets = [[goal, *standing] for goal in first]
+        targets += [[goal] for goal in first] if standing else []
+        for limit in self.settings.repair_expansions:
+            for target in targets:
+                steps = searcher.plan(world.state, target, limit)
                 if steps:
-                    story.segments.append(
-                        _segment(len(world.plan), len(world.plan) + len(steps), target)
-                    )
-                    for step in steps:
-                        ground = instantiate(self.problem.domain, step)
-                        assert ground is not None
-                        world.state = ground.apply(world.state)
-                        world.plan.append(step)
+                    end = len(world.plan) + len(steps)
+                    story.segments.append(_segment(len(world.plan), end, target))
+                    world.follow(steps)
                     return True
         return False
 

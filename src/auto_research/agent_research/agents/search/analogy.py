@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from auto_research.benchmarks.base import Json
@@ -11,6 +11,7 @@ from auto_research.pddl import Atom, Domain, Schema
 Charge = Callable[[str, int], None]
 Names = dict[str, str]  # keys and values carry a mark: is it a predicate or an action
 _PREDICATE, _ACTION = "p", "a"
+_Choice = tuple[str, list[str]]  # a word and the words that it could stand for
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +82,8 @@ def find_analogy(interface: Mapping[str, Json], domain: Domain, charge: Charge) 
     """The first mapping under which the interface's schemas are schemas of `domain`, or None.
 
     Exact mappings are tried first, then ones in which the domain's actions have more
-    preconditions or effects. Each pair of schemas held together costs one ``bind``.
-    Parameters correspond by position.
+    preconditions or effects. Each pair of schemas held together costs one ``bind``, and so does
+    each word tried after another one failed. Parameters correspond by position.
     """
     schemas = schemas_in(interface)
     if not schemas:
@@ -122,7 +123,7 @@ def _assign(
             continue
         charge("bind", 1)
         left = [s for s in theirs if s is not other]
-        for more in _match(first, other, names):
+        for more in _match(first, other, names, charge):
             found = _assign(rest, left, more, exact, charge)
             if found is not None:
                 return found
@@ -138,26 +139,36 @@ def _comparable(one: Schema, other: Schema, exact: bool) -> bool:
     return all(len(a) <= len(b) for a, b in pairs)
 
 
-def _match(one: Schema, other: Schema, names: Names) -> list[Names]:
+def _match(one: Schema, other: Schema, names: Names, charge: Charge) -> Iterator[Names]:
     """Every extension of `names` under which all atoms of `one` are atoms of `other`."""
     positions = dict(zip(one.params, other.params, strict=True))
-    found = [{**names, _ACTION + one.name: _ACTION + other.name}]
+    choices: list[_Choice] = []
     for mine, theirs in ((one.pre, other.pre), (one.add, other.add), (one.delete, other.delete)):
         for atom in mine:
             target = tuple(positions.get(x, x) for x in atom[1:])
-            matches = [t for t in theirs if t[1:] == target]
-            found = [more for names in found for t in matches for more in _name(names, atom, t)]
-            found = [
-                dict(pairs) for pairs in dict.fromkeys(tuple(sorted(f.items())) for f in found)
+            kind = atom[0].startswith(":")  # a type never stands for a predicate
+            fitting = [
+                _PREDICATE + t[0]
+                for t in theirs
+                if t[1:] == target and t[0].startswith(":") == kind
             ]
-    return found
+            choices.append((_PREDICATE + atom[0], fitting))
+    return _extend(choices, {**names, _ACTION + one.name: _ACTION + other.name}, charge)
 
 
-def _name(names: Names, atom: Atom, other: Atom) -> list[Names]:
-    """`names` with one predicate or type mapped to another, if that contradicts nothing."""
-    if atom[0].startswith(":") != other[0].startswith(":"):
-        return []
-    here, there = _PREDICATE + atom[0], _PREDICATE + other[0]
-    if here in names:
-        return [names] if names[here] == there else []
-    return [] if there in names.values() else [{**names, here: there}]
+def _extend(choices: Sequence[_Choice], names: Names, charge: Charge) -> Iterator[Names]:
+    """`names` with a choice for each word that contradicts no other, the narrowest choice first."""
+    if not choices:
+        yield names
+        return
+    taken = set(names.values())
+    left = [
+        (here, [t for t in fitting if (names[here] == t if here in names else t not in taken)])
+        for here, fitting in choices
+    ]
+    narrowest = min(range(len(left)), key=lambda i: (len(left[i][1]), i))
+    here, fitting = left.pop(narrowest)
+    for number, there in enumerate(sorted(fitting, key=lambda t: t != here)):
+        if number:
+            charge("bind", 1)
+        yield from _extend(left, {**names, here: there}, charge)

@@ -11,8 +11,9 @@ import heapq
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
+from auto_research.agent_research.agents.search.facts import Index, unify
 from auto_research.pddl import Atom, Problem, Schema, Step, substitute
-from auto_research.pddl.strips import State, group, instantiate
+from auto_research.pddl.strips import State, instantiate
 
 Charge = Callable[[str, int], None]
 
@@ -34,7 +35,8 @@ class Searcher:
         """
         if self._operators is None:
             self._operators = _Operators(self._problem, self._charge)
-        return self._operators.search(start, tuple(goal), limit, self._charge)
+        open_goals = [a for a in goal if a not in self._problem.static]
+        return self._operators.search(start, open_goals, limit, self._charge)
 
 
 class _Operators:
@@ -82,7 +84,7 @@ class _Operators:
         parents: dict[int, tuple[int, Step] | None] = {first: None}
         queue = [((target & ~first).bit_count(), next(order), first)]
         watching, always = self.watching, self.always
-        while queue and limit != 0:
+        while queue and (limit is None or limit > 0):
             state = heapq.heappop(queue)[2]
             charge("expand", 1)
             limit = None if limit is None else limit - 1
@@ -117,74 +119,60 @@ def _path(parents: dict[int, tuple[int, Step] | None], state: int) -> list[Step]
 
 
 def reachable_steps(problem: Problem, charge: Charge) -> list[Step]:
-    """Every ground action reachable when nothing is ever deleted, sorted; one ``ground`` each."""
-    facts = {name: list(atoms) for name, atoms in group(problem.static | problem.init).items()}
-    known = set(problem.static | problem.init)
-    found: dict[Step, None] = {}
-    schemas = [problem.domain.schemas[name] for name in sorted(problem.domain.schemas)]
+    """Every ground action reachable when nothing is ever deleted, sorted; one ``ground`` each.
+
+    A fact is joined once, when it is first reached, with what was reached before it.
+    """
     fluents = problem.domain.fluents
-    seen_sizes: dict[str, int] = {}
-    while True:
-        fresh: list[Atom] = []
-        sizes = {name: len(atoms) for name, atoms in facts.items()}
-        for schema in schemas:
-            needed = {a[0] for a in schema.pre if a[0] in fluents}
-            if seen_sizes and all(sizes.get(n, 0) == seen_sizes.get(n, 0) for n in needed):
-                continue
-            for binding in _bindings(schema, facts, problem):
-                step = (schema.name, *(binding[p] for p in schema.params))
-                if step in found:
-                    continue
+    facts = Index(problem.static)
+    found: dict[Step, None] = {}
+    waiting: list[Atom] = []
+    schemas = [problem.domain.schemas[name] for name in sorted(problem.domain.schemas)]
+
+    def take(schema: Schema, bindings: Iterator[dict[str, str]]) -> None:
+        for binding in list(bindings):
+            step = (schema.name, *(binding[p] for p in schema.params))
+            if step not in found:
                 charge("ground", 1)
                 found[step] = None
                 for atom in schema.add:
-                    new = substitute(atom, binding)
-                    if new not in known:
-                        known.add(new)
-                        fresh.append(new)
-        seen_sizes = sizes
-        if not fresh:
-            return sorted(found)
-        for atom in fresh:
-            facts.setdefault(atom[0], []).append(atom)
+                    reach(substitute(atom, binding))
+
+    def reach(atom: Atom) -> None:
+        if atom not in facts.atoms:
+            facts.add(atom)
+            waiting.append(atom)
+
+    for schema in schemas:
+        if not any(a[0] in fluents for a in schema.pre):
+            take(schema, _bindings(schema, list(schema.pre), {}, facts, problem))
+    for atom in sorted(problem.init):
+        reach(atom)
+    while waiting:
+        fact = waiting.pop(0)
+        for schema in schemas:
+            for condition in schema.pre:
+                start = unify(condition, fact, {})
+                if start is not None:
+                    rest = [a for a in schema.pre if a is not condition]
+                    take(schema, _bindings(schema, rest, start, facts, problem))
+    return sorted(found)
 
 
 def _bindings(
-    schema: Schema, facts: dict[str, list[Atom]], problem: Problem
+    schema: Schema, left: list[Atom], binding: dict[str, str], facts: Index, problem: Problem
 ) -> Iterator[dict[str, str]]:
-    """Bindings of a schema's parameters under which all preconditions are among `facts`."""
-    fluents = problem.domain.fluents
-    conditions = sorted(schema.pre, key=lambda a: (a[0] in fluents, -len(a), a))
-    lookup = {name: set(atoms) for name, atoms in facts.items()}
-
-    def extend(index: int, binding: dict[str, str]) -> Iterator[dict[str, str]]:
-        if index == len(conditions):
-            loose = [p for p in schema.params if p not in binding]
-            for objects in itertools.product(sorted(problem.objects), repeat=len(loose)):
-                yield {**binding, **dict(zip(loose, objects, strict=True))}
-            return
-        condition = substitute(conditions[index], binding)
-        if not any(x.startswith("?") for x in condition[1:]):
-            if condition in lookup.get(condition[0], ()):
-                yield from extend(index + 1, binding)
-            return
-        for fact in tuple(facts.get(condition[0], ())):
-            more = unify(condition, fact, binding)
-            if more is not None:
-                yield from extend(index + 1, more)
-
-    return extend(0, {})
-
-
-def unify(pattern: Atom, fact: Atom, binding: dict[str, str]) -> dict[str, str] | None:
-    """`binding` extended so that `pattern` becomes `fact`, or None."""
-    if len(pattern) != len(fact) or pattern[0] != fact[0]:
-        return None
-    more = dict(binding)
-    for x, y in zip(pattern[1:], fact[1:], strict=True):
-        if x.startswith("?"):
-            if more.setdefault(x, y) != y:
-                return None
-        elif x != y:
-            return None
-    return more
+    """Ways to complete `binding` so that all of `left` are among `facts`."""
+    if not left:
+        loose = [p for p in schema.params if p not in binding]
+        for objects in itertools.product(sorted(problem.objects), repeat=len(loose)):
+            yield {**binding, **dict(zip(loose, objects, strict=True))}
+        return
+    lifted = [substitute(a, binding) for a in left]
+    choices = [facts.candidates(a) for a in lifted]
+    best = min(range(len(left)), key=lambda i: len(choices[i]))
+    rest = left[:best] + left[best + 1 :]
+    for fact in tuple(choices[best]):
+        more = unify(lifted[best], fact, binding)
+        if more is not None:
+            yield from _bindings(schema, rest, more, facts, problem)

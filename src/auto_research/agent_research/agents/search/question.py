@@ -23,15 +23,17 @@ def answer(question: str, domain: Domain, charge: Charge) -> str | None:
         kind, thing = asked["kind"], asked.get("object", "")
     except (ValueError, KeyError, TypeError, PddlError):
         return None
+    if kind not in ("state", "validity") or not all(plan):
+        return None
     state, sound = problem.init, True
     for step in plan:
         charge("act", 1)
-        ground = instantiate(domain, step)
+        ground = instantiate(problem.domain, step)
         if ground is None or not ground.applicable(state, problem.static):
             sound = False
             break
         state = ground.apply(state)
     if kind == "validity":
-        return "valid" if sound and set(problem.goal) <= state else "invalid"
+        return "valid" if sound and state | problem.static >= set(problem.goal) else "invalid"
     told = [a for a in state if thing in a[1:] and not a[0].startswith("not ")]
     return " ".join(sorted("(" + " ".join(a) + ")" for a in told)) or "none"

@@ -5,38 +5,14 @@ from __future__ import annotations
 import ast
 import keyword
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from auto_research.agent_research.agents.search.rules import OrderHint, Program, Rule
 from auto_research.pddl import Atom
 
 _SEEN = re.compile(r"shown (\d+)")
-RESERVED = frozenset(
-    [
-        "rules",
-        "match",
-        "need",
-        "act",
-        "undo",
-        "achieve",
-        "reach",
-        "ordered",
-        "missing",
-        "enter",
-        "leave",
-        "fail",
-        "careful",
-        "usual",
-        "goals",
-        "len",
-        "range",
-        "list",
-        "tuple",
-        "dict",
-        "set",
-        "print",
-    ]
-)
+_WIDTH = 96
+_CALLED = frozenset(["match", "need", "act", "undo", "_"])  # names that a rule's function uses
 
 
 class NotAProgram(ValueError):
@@ -73,7 +49,9 @@ def _net_hints(program: Program) -> list[OrderHint]:
 
 
 def _rule_lines(rule: Rule, name: str) -> list[str]:
-    variables = {v: _identifier(v[1:]) for v in _all_variables(rule)}
+    variables = _identifiers(_all_variables(rule))
+    params = _identifiers(rule.head[1:], variables)
+    unbound = frozenset(variables) - frozenset(rule.head[1:])
 
     def argument(x: str, free: bool) -> str:
         if not x.startswith("?"):
@@ -83,46 +61,44 @@ def _rule_lines(rule: Rule, name: str) -> list[str]:
     def atom(a: Atom, free: frozenset[str] = frozenset()) -> str:
         return _tuple_text([repr(a[0]), *(argument(x, x in free) for x in a[1:])])
 
-    head = [variables[x] for x in rule.head[1:] if x.startswith("?")]
-    wanted = rule.variables()
-    unbound = frozenset(variables) - frozenset(rule.head[1:])
-    conditions = [atom(c, unbound) for c in rule.static]
-    for word, atoms in (("via", rule.via), ("given", rule.given)):
-        if atoms:
-            conditions.append(f"{word}={_tuple_text(atom(c, unbound) for c in atoms)}")
-    names = _tuple_text(repr(variables[v]) for v in wanted)
-    target = _tuple_text(variables[v] for v in wanted) if wanted else "_"
+    wanted = [variables[v] for v in rule.variables()]
+    conditions = [_tuple_text(map(repr, wanted)), *(atom(c, unbound) for c in rule.static)]
+    chains = {
+        word: [atom(c, unbound) for c in atoms]
+        for word, atoms in (("via", rule.via), ("given", rule.given))
+        if atoms
+    }
     goal = " ".join(variables.get(x, x) for x in rule.head)
+    needs = ", ".join(map(atom, rule.needs))
     action = ", ".join([repr(rule.action[0]), *(argument(x, False) for x in rule.action[1:])])
     lines = [
-        f"def {name}({', '.join(head)}):",
+        f"def {name}({', '.join(params.values())}):",
         f'    """({goal}) by {rule.action[0]}; shown {rule.seen}."""',
-        f"    for {target} in match({', '.join([names, *conditions])}):",
-        f"        if need({', '.join(atom(n) for n in rule.needs)}) and act({action}):",
-        "            return True",
-        "        undo()",
-        "    return False",
     ]
-    return _wrapped(lines)
+    for x, param in params.items():
+        if not x.startswith("?"):
+            lines += [f"    if {param} != {x!r}:", "        return False"]
+    lines += _match_lines(_tuple_text(wanted) if wanted else "_", conditions, chains)
+    test = f"        if need({needs}) and act({action}):"
+    broken = [f"        if (need({needs})", f"                and act({action})):"]
+    lines += [test] if len(test) <= _WIDTH else broken
+    return [*lines, "            return True", "        undo()", "    return False"]
 
 
-def _wrapped(lines: list[str]) -> list[str]:
-    """Break the long calls: one condition a line, and the action on a line of its own."""
-    out: list[str] = []
-    for line in lines:
-        if len(line) <= 96:
-            out.append(line)
-        elif "match(" in line:
-            head, _, rest = line.partition("match(")
-            arguments = re.split(r"(?<=\)), (?=\(|via=|given=)", rest.removesuffix("):"))
-            out += [f"{head}match(", *(f"        {a}," for a in arguments), "    ):"]
-        else:
-            need, _, act = line.partition(" and act(")
-            out += [
-                need.replace("if need(", "if (need(", 1),
-                f"                and act({act[:-1]}):",
-            ]
-    return out
+def _match_lines(
+    target: str, conditions: Sequence[str], chains: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """The head of the loop, on one line if it fits, else one condition a line."""
+    words = [f"{word}={_tuple_text(atoms)}" for word, atoms in chains.items()]
+    line = f"    for {target} in match({', '.join([*conditions, *words])}):"
+    if len(line) <= _WIDTH:
+        return [line]
+    lines = [f"    for {target} in match(", *(f"        {c}," for c in conditions)]
+    for word, atoms in chains.items():
+        line = f"        {word}={_tuple_text(atoms)},"
+        broken = [f"        {word}=(", *(f"            {a}," for a in atoms), "        ),"]
+        lines += [line] if len(line) <= _WIDTH else broken
+    return [*lines, "    ):"]
 
 
 def _all_variables(rule: Rule) -> list[str]:
@@ -137,9 +113,21 @@ def _tuple_text(items: Iterable[str]) -> str:
 
 def _identifier(text: str) -> str:
     name = re.sub(r"\W", "_", text)
-    if not name or name[0].isdigit() or keyword.iskeyword(name) or name in RESERVED:
-        name = f"{name}_" if name and not name[0].isdigit() else f"x{name}"
-    return name
+    if not name or name[0].isdigit():
+        name = f"x{name}"
+    return f"{name}_" if keyword.iskeyword(name) or name in _CALLED else name
+
+
+def _identifiers(words: Iterable[str], taken: Mapping[str, str] | None = None) -> dict[str, str]:
+    """A Python name for each word, no two alike; those in `taken` keep theirs."""
+    known = dict(taken or {})
+    for word in words:
+        name = stem = _identifier(word.removeprefix("?"))
+        number = 2
+        while word not in known and name in known.values():
+            name, number = f"{stem}_{number}", number + 1
+        known.setdefault(word, name)
+    return {word: known[word] for word in words}
 
 
 def _function_names(rules: Sequence[Rule]) -> list[str]:
@@ -179,24 +167,16 @@ def read(source: str) -> Program:
 
 
 def _read_rule(head: str, function: ast.FunctionDef) -> Rule:
-    loop = function.body[1]
-    assert isinstance(loop, ast.For) and isinstance(loop.iter, ast.Call)
+    loop = next(n for n in function.body if isinstance(n, ast.For))
+    assert isinstance(loop.iter, ast.Call)
     test = loop.body[0]
     assert isinstance(test, ast.If) and isinstance(test.test, ast.BoolOp)
     need, act = test.test.values
     assert isinstance(need, ast.Call) and isinstance(act, ast.Call)
     seen = _SEEN.search(ast.get_docstring(function) or "")
-    doc = ast.get_docstring(function) or ""
-    words = doc[doc.index("(") + 1 : doc.index(")")].split()
-    params = [a.arg for a in function.args.args]
-    arguments = iter(params)
-    free = set(params)
-    lifted = [
-        "?" + next(arguments) if len(words) - 1 == len(params) or _identifier(w) in free else w
-        for w in words[1:]
-    ]
+    fixed = dict(_read_guard(n.test) for n in function.body if isinstance(n, ast.If))
     return Rule(
-        head=(head, *lifted),
+        head=(head, *(fixed.get(a.arg, "?" + a.arg) for a in function.args.args)),
         action=_read_atom(act.args),
         needs=_read_atoms(need.args),
         static=_read_atoms(loop.iter.args[1:]),
@@ -204,6 +184,12 @@ def _read_rule(head: str, function: ast.FunctionDef) -> Rule:
         given=_read_keyword(loop.iter, "given"),
         seen=int(seen.group(1)) if seen else 1,
     )
+
+
+def _read_guard(test: ast.expr) -> tuple[str, str]:
+    """A parameter and the constant that it must be."""
+    assert isinstance(test, ast.Compare) and isinstance(test.left, ast.Name)
+    return test.left.id, str(ast.literal_eval(test.comparators[0]))
 
 
 def _read_keyword(call: ast.Call, word: str) -> tuple[Atom, ...]:

@@ -153,7 +153,9 @@ def _rule(domain: Domain, trace: _Trace, index: int, fact: Atom) -> Rule | None:
     since = _false_since(trace, index, fact)
     levels = _levels(trace, index, since)
     taken = [_taken_as_given(trace, level, index, since) for level in levels]
-    own = taken[0]
+    # What the action moves on from has some value in every state: never a subgoal.
+    moved = [a for a in ground.pre if a in ground.delete and a[0] == fact[0]]
+    taken[0] = own = list(dict.fromkeys([*taken[0], *moved]))
     linked = _linked({*fact[1:], *domain.constants}, (*ground.static, *own))
     chain = list(ground.static)
     for thing in ground.step[1:]:
@@ -336,7 +338,8 @@ def merge_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 
 
 def _generalised(one: Rule, other: Rule) -> Rule:
-    first, second = (one, other) if one.seen >= other.seen else (other, one)
+    # The order of needs is better known the more of them had to be brought about.
+    first, second = sorted((one, other), key=lambda r: (len(set(r.needs) & set(r.given)), -r.seen))
     names = dict(zip(second.action[1:], first.action[1:], strict=True))
     theirs = {(a[0], *(names.get(x, x) for x in a[1:])) for a in second.given}
     return replace(

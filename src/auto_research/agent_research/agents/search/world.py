@@ -6,12 +6,12 @@ Skill code never holds the state. It asks (`match`, `missing`), acts (`act`) and
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from auto_research.agent_research.agents.search.analogy import Analogy
-from auto_research.agent_research.agents.search.facts import Facts
-from auto_research.agent_research.agents.search.forward import unify
+from auto_research.agent_research.agents.search.facts import Facts, unify
 from auto_research.errors import BudgetExceeded
 from auto_research.pddl import Atom, Problem, Step, substitute
 from auto_research.pddl.strips import State, instantiate
@@ -19,7 +19,35 @@ from auto_research.pddl.strips import State, instantiate
 Charge = Callable[[str, int], None]
 
 MAX_BINDINGS = 8
+MAX_CANDIDATES = 64  # of which the least lacking are kept
 MAX_DEPTH = 60
+MAX_LENGTH = 1000  # of a text or a tuple that skill code passes
+ALLOWANCE = (200, 400, 400, 400)  # units for one goal at each freedom; then it is given up
+
+
+@dataclass(frozen=True, slots=True)
+class Freedom:
+    """How far the executor goes for a goal.
+
+    It may break `goals` that stand, or what open subgoals still need (`needs`); it may `bring`
+    about what was given whenever a rule was shown, and `stray` from the chain that tied a rule's
+    objects together. `units` is what it may cost before the goal is given up.
+    """
+
+    goals: bool = False
+    needs: bool = False
+    bring: bool = False
+    stray: bool = False
+    units: int = 400
+
+
+LADDER = (
+    Freedom(units=200),
+    Freedom(goals=True),
+    Freedom(goals=True, bring=True),
+    Freedom(goals=True, needs=True, bring=True),
+    Freedom(goals=True, needs=True, bring=True, stray=True),
+)
 
 
 class Halted(Exception):
@@ -37,7 +65,7 @@ class _Frame:
     turns: int = 1
 
 
-_Hopeless = tuple[Atom, State, int, tuple[Atom, ...]]
+_Hopeless = tuple[Atom, State, Freedom, tuple[Atom, ...]]
 
 
 @dataclass
@@ -53,7 +81,8 @@ class World:
     error: BudgetExceeded | None = None
     _spent: int = 0
     _frames: list[_Frame] = field(default_factory=list)
-    _freedom: int = 0
+    _freedom: Freedom = LADDER[0]
+    _until: int = 10**12
     _hopeless: set[_Hopeless] = field(default_factory=set)
     _facts: Facts = field(init=False)
 
@@ -90,18 +119,31 @@ class World:
             raise Halted(self.halted) from None
         self._spent += amount
 
+    def _exhausted(self) -> bool:
+        """Whether the goal being reached has used up its allowance: then everything is refused."""
+        return self._spent >= self._until
+
     def begin(self) -> None:
         """Ready for another call of the skill, from the state that the last one left."""
         self._frames.clear()
-        self._freedom = 0
+        self.allow(0)
 
     def in_skill_words(self, atom: Atom) -> Atom:
         """A fact of the task as the skill's domain would put it."""
         names = self.analogy.back().predicates if self.analogy else {}
         return (names.get(atom[0], atom[0]), *atom[1:])
 
+    def follow(self, steps: Sequence[Step]) -> None:
+        """Take over steps that a search has simulated already."""
+        for step in steps:
+            ground = instantiate(self.problem.domain, step)
+            if ground is None or not ground.applicable(self.state, self.problem.static):
+                raise ValueError(f"{step} does not apply")
+            self.state = ground.apply(self.state)
+            self.plan.append(step)
+
     def goals_met(self) -> int:
-        return sum(a in self.state for a in self.problem.goal)
+        return sum(map(self._holds, self.problem.goal))
 
     @property
     def state(self) -> State:
@@ -125,15 +167,39 @@ class World:
         firm = [self._atom(c) for c in conditions]
         chain = [self._atom(c) for c in _sequence(via)]
         usual = [self._atom(c) for c in _sequence(given)]
-        names = ["?" + str(w) for w in _sequence(wanted)]
-        if self._frames and self._frames[-1].turns > 1:
-            usual = self._fixed(usual)
-            if self._freedom > 2:
-                chain = self._fixed(chain)
+        names = ["?" + w for w in _texts(wanted)]
+        if self._exhausted():
+            return []
         self.spend("rule")
         found: dict[tuple[str, ...], None] = {}
-        self._join([*firm, *chain, *usual], {}, names, found)
-        return list(found)
+        turn = self._frames[-1].turns if self._frames else 1
+        if turn != 2:
+            self._join([*firm, *chain, *usual], {}, names, found, MAX_BINDINGS)
+        if turn == 1:
+            return list(found)
+        best = list(found)
+        found.clear()
+        wished = [*chain, *usual] if self._freedom.stray else usual
+        let_go = [a for a in wished if a[0] in self.problem.domain.fluents]
+        kept = [a for a in (*chain, *usual) if a not in let_go]
+        self._join([*firm, *kept], {}, names, found, MAX_CANDIDATES)
+        return best + self._least_lacking(list(found), names, let_go)
+
+    def _least_lacking(
+        self, found: list[tuple[str, ...]], names: list[str], wished: list[Atom]
+    ) -> list[tuple[str, ...]]:
+        """Of the values found, those for which the fewest of `wished` (one at least) are false."""
+        ranked: list[tuple[int, tuple[str, ...]]] = []
+        for values in found:
+            binding = dict(zip(names, values, strict=True))
+            lacking = sum(not self._some(substitute(a, binding)) for a in wished)
+            if lacking:
+                ranked.append((lacking, values))
+        least = min((lacking for lacking, _ in ranked), default=0)
+        return [values for lacking, values in ranked if lacking == least][:MAX_BINDINGS]
+
+    def _some(self, pattern: Atom) -> bool:
+        return any(unify(pattern, f, {}) is not None for f in self._facts.candidates(pattern))
 
     def pattern(
         self, wanted: object, goals: object, like: object, *conditions: object
@@ -142,7 +208,7 @@ class World:
         given = [self._atom(g) for g in _sequence(goals)]
         wishes = [self._atom(g) for g in _sequence(like)]
         rest = [self._atom(c) for c in conditions]
-        names = ["?" + str(w) for w in _sequence(wanted)]
+        names = ["?" + w for w in _texts(wanted)]
         self.spend("rule")
         found: dict[tuple[str, ...], None] = {}
         bindings: list[dict[str, str]] = [{}] if len(given) == len(wishes) else []
@@ -151,7 +217,7 @@ class World:
             self.spend("match", len(pairs))
             bindings = [m for b, g in pairs if (m := unify(substitute(wish, b), g, b)) is not None]
         for binding in bindings:
-            self._join(rest, binding, names, found)
+            self._join(rest, binding, names, found, MAX_BINDINGS)
         return list(found)
 
     def restart(self) -> None:
@@ -177,8 +243,14 @@ class World:
         self.undo()
         frame = self._frames[-1]
         frame.turns += 1
-        alone = all(f.turns < 2 for f in self._frames[:-1])
-        if frame.turns == 2 and self._freedom >= 2 and alone:
+        alone = not self._freedom.stray or all(f.turns < 2 for f in self._frames[:-1])
+        if self._exhausted():
+            self._frames.pop()
+            return "refused"
+        if frame.turns == 2 and self._freedom.bring and alone:
+            return "open"
+        if frame.turns <= 3 and self._freedom.needs and alone:
+            frame.turns = 3
             return "open"
         self._frames.pop()
         self._hopeless.add(self._key(atom))
@@ -190,11 +262,13 @@ class World:
         binding: dict[str, str],
         names: list[str],
         found: dict[tuple[str, ...], None],
+        most: int,
     ) -> None:
-        if len(found) >= MAX_BINDINGS:
+        """Add to `found`, up to `most`, the values of `names` under which all patterns hold."""
+        if len(found) >= most:
             return
         if not patterns:
-            self._complete(binding, names, found)
+            self._complete(binding, names, found, most)
             return
         lifted = [substitute(p, binding) for p in patterns]
         choices = [self._facts.candidates(p) for p in lifted]
@@ -206,22 +280,25 @@ class World:
                 continue
             if len(more) > len(binding):
                 self.spend("match")
-            self._join(rest, more, names, found)
-            if len(found) >= MAX_BINDINGS:
-                return
+            self._join(rest, more, names, found, most)
 
     def _complete(
-        self, binding: dict[str, str], names: list[str], found: dict[tuple[str, ...], None]
+        self,
+        binding: dict[str, str],
+        names: list[str],
+        found: dict[tuple[str, ...], None],
+        most: int,
     ) -> None:
+        """Let variables that no pattern binds be any object."""
         loose = [n for n in names if n not in binding]
         if not loose:
             found[tuple(binding[n] for n in names)] = None
             return
         for thing in sorted(self.problem.objects):
-            self.spend("match")
-            self._complete({**binding, loose[0]: thing}, names, found)
-            if len(found) >= MAX_BINDINGS:
+            if len(found) >= most:
                 return
+            self.spend("match")
+            self._complete({**binding, loose[0]: thing}, names, found, most)
 
     def act(self, *step: object) -> bool:
         """Do an action in the simulated world; False if it does not apply or breaks what stands."""
@@ -232,19 +309,25 @@ class World:
         ground = instantiate(self.problem.domain, action)
         if ground is None or not ground.applicable(self.state, self.problem.static):
             return False
-        if self._freedom == 0 and any(
-            a in ground.delete and a not in ground.add for a in self._kept()
-        ):
+        if not all(x in self.problem.objects for x in action[1:]):
+            return False
+        if any(a in ground.delete and a not in ground.add for a in self._kept()):
             return False
         self.state = ground.apply(self.state)
         self.plan.append(action)
         return True
 
     def _kept(self) -> Iterable[Atom]:
-        """Facts that stand and that work below must not break: goals met, needs of open work."""
-        yield from (a for a in self.problem.goal if a in self.state)
-        for frame in self._frames[:-1]:
-            yield from (a for a in frame.needs if a in self.state)
+        """Facts that the work at hand must not break: goals met, and what was needed before it."""
+        if not self._freedom.goals:
+            yield from (a for a in self.problem.goal if a in self.state)
+        if not (self._freedom.needs and self._frames and self._frames[-1].turns == 3):
+            for frame, work in itertools.pairwise(self._frames):
+                for need in frame.needs:
+                    if need == work.fact:
+                        break
+                    if need in self.state:
+                        yield need
 
     def missing(self, facts: object) -> list[Atom]:
         """Those of `facts` that do not hold, in order; they become needs of the open subgoal."""
@@ -253,7 +336,7 @@ class World:
             raise Halted(self.halted)
         if self._frames:
             self._frames[-1].needs = atoms
-        originals = [tuple(map(str, _sequence(f))) for f in _sequence(facts)]
+        originals = [_texts(f) for f in _sequence(facts)]
         return [o for o, a in zip(originals, atoms, strict=True) if not self._holds(a)]
 
     def _holds(self, atom: Atom) -> bool:
@@ -267,7 +350,7 @@ class World:
         self.spend("rule")
         if len(self._frames) >= MAX_DEPTH or any(f.fact == atom for f in self._frames):
             return "refused"
-        if self._key(atom) in self._hopeless:
+        if self._exhausted() or self._key(atom) in self._hopeless:
             return "refused"
         self._frames.append(_Frame(atom, self.state, len(self.plan)))
         return "open"
@@ -293,12 +376,16 @@ class World:
 
     def allow(self, freedom: object) -> None:
         """How far to go for a goal: 0 breaks nothing that stands, 1 may, 2 and 3 see `match`."""
-        self._freedom = freedom if isinstance(freedom, int) else 0
+        step = freedom if isinstance(freedom, int) and 0 <= freedom < len(LADDER) else 0
+        self._freedom = LADDER[step]
+        self._until = self._spent + self._freedom.units
 
     def ordered(self, goals: object, hints: object) -> list[tuple[str, ...]]:
         """`goals` sorted so that one that builds on another (see `hints`) comes after it."""
-        left = [tuple(map(str, _sequence(g))) for g in _sequence(goals)]
+        left = [_texts(g) for g in _sequence(goals)]
         rules = [tuple(_sequence(h)) for h in _sequence(hints)]
+        if len(left) > len(self.problem.goal):
+            raise ValueError("more goals than the task has")
         out: list[tuple[str, ...]] = []
         while left:
             free = [g for g in left if not any(_waits(g, o, rules) for o in left if o != g)]
@@ -312,7 +399,7 @@ class World:
         return (names.get(words[0], words[0]), *words[1:])
 
     def _words(self, value: object) -> tuple[str, ...]:
-        words = tuple(str(x) for x in _sequence(value))
+        words = _texts(value)
         if not words:
             raise ValueError("an empty fact or action")
         return words
@@ -330,7 +417,17 @@ def _waits(
     return False
 
 
+def _texts(value: object) -> tuple[str, ...]:
+    """A tuple of texts, none of them long. Anything else may be endless to look at."""
+    texts: list[str] = []
+    for item in _sequence(value):
+        if not isinstance(item, str) or len(item) > MAX_LENGTH:
+            raise ValueError("expected short texts")
+        texts.append(item)
+    return tuple(texts)
+
+
 def _sequence(value: object) -> Sequence[object]:
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and len(value) <= MAX_LENGTH:
         return value
-    raise ValueError("expected a tuple")
+    raise ValueError("expected a tuple, and a short one")

@@ -51,7 +51,7 @@ def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
         return []
     if request.kind == "create":
         return [_skill(learned, interface_of(shown.domain), shown.provenance, charge)]
-    return [_revise(base, learned, shown, charge) for base in request.bases]
+    return [_revise(request.bases, learned, shown, charge)] if request.bases else []
 
 
 class _Shown:
@@ -59,8 +59,10 @@ class _Shown:
 
     def __init__(self, episode: Episode) -> None:
         observation = episode.task.observation
-        self.domain: Domain = read_domain(observation["domain"])
-        self.problem: Problem = read_problem(observation["problem"], self.domain)
+        self.problem: Problem = read_problem(
+            observation["problem"], read_domain(observation["domain"])
+        )
+        self.domain: Domain = self.problem.domain
         self.provenance = Provenance(
             scenario=episode.task.scenario,
             task=episode.task.id,
@@ -108,20 +110,26 @@ def _skill(
     return function_skill(render(program), interface=interface, provenance=provenance)
 
 
-def _revise(base: Skill, learned: Program, shown: _Shown, charge: Charge) -> Skill:
-    """`base` with what was learned, in its own words; in the task's if the domains differ.
+def _revise(bases: Sequence[Skill], learned: Program, shown: _Shown, charge: Charge) -> Skill:
+    """The first base with what was learned and what its kin, the other bases, know.
 
-    A skill whose interface is not the base's is a new line: the operator forks it.
+    In the first base's words and with its interface where its domain is the task's; else in the
+    task's words and with the task's interface: a new line, which the operator forks.
     """
-    analogy = find_analogy(base.interface, shown.domain, charge)
-    old = _program(base)
-    if analogy is None or old is None:
-        return _skill(learned, interface_of(shown.domain), shown.provenance, charge)
-    if analogy.exact:
-        merged = merge([old, _translate(learned, analogy.back())])
-        return _skill(merged, base.interface, shown.provenance, charge)
-    kept = [r for r in _translate(old, analogy).rules if _complete(r, shown.domain)]
-    merged = merge([replace(_translate(old, analogy), rules=tuple(kept)), learned])
+    own = find_analogy(bases[0].interface, shown.domain, charge)
+    programs = [learned]
+    for base in bases:
+        analogy = find_analogy(base.interface, shown.domain, charge)
+        program = _program(base)
+        if analogy is None or program is None:
+            continue
+        told = _translate(program, analogy)
+        if not analogy.exact:
+            told = replace(told, rules=_completed(told.rules, shown.domain))
+        programs.append(told)
+    merged = merge(programs)
+    if own is not None and own.exact:
+        return _skill(_translate(merged, own.back()), bases[0].interface, shown.provenance, charge)
     return _skill(merged, interface_of(shown.domain), shown.provenance, charge)
 
 
@@ -173,15 +181,23 @@ def _translate(program: Program, analogy: Analogy) -> Program:
     return Program(tuple(map(rule, program.rules)), hints, goals)
 
 
-def _complete(rule: Rule, domain: Domain) -> bool:
-    """Whether the rule knows all that its action asks for in `domain`, and the head comes of it."""
-    schema = domain.schemas.get(rule.action[0])
-    if schema is None or len(schema.params) != len(rule.action) - 1:
-        return False
-    binding = dict(zip(schema.params, rule.action[1:], strict=True))
-    asked = {(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.pre}
-    brought = {(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.add}
-    return asked <= {*rule.needs, *rule.static} and rule.head in brought
+def _completed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:
+    """The rules with all that their actions ask for in `domain`; without those it does not have."""
+    kept: list[Rule] = []
+    for rule in rules:
+        schema = domain.schemas.get(rule.action[0])
+        if schema is None or len(schema.params) != len(rule.action) - 1:
+            continue
+        binding = dict(zip(schema.params, rule.action[1:], strict=True))
+        asked = [(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.pre]
+        brought = [(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.add]
+        if rule.head not in brought:
+            continue
+        more = [a for a in asked if a not in rule.needs and a not in rule.static]
+        needs = (*rule.needs, *(a for a in more if a[0] in domain.fluents))
+        static = (*rule.static, *(a for a in more if a[0] not in domain.fluents))
+        kept.append(replace(rule, needs=needs, static=static))
+    return tuple(kept)
 
 
 def _rows(value: Json) -> Sequence[Json]:
