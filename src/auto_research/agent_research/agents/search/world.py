@@ -7,7 +7,7 @@ Skill code never holds the state. It asks (`match`, `missing`), acts (`act`) and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from auto_research.agent_research.agents.search.analogy import Analogy
@@ -63,6 +63,23 @@ class _Frame:
     length: int
     needs: tuple[Atom, ...] = ()
     turns: int = 1
+    usual: tuple[Atom, ...] = ()  # what the rule at work found given: no order is known for it
+    brought: set[Atom] = field(default_factory=set)
+
+    def standing(self, work: Atom) -> Iterator[Atom]:
+        """Needs that work on one of them must not break.
+
+        Those brought about already, and those that the rule has shown to come before it.
+        """
+        earlier = True
+        for need in self.needs:
+            if need == work:
+                earlier = False
+            elif need in self.brought or (earlier and not self._given(need)):
+                yield need
+
+    def _given(self, need: Atom) -> bool:
+        return any(unify(pattern, need, {}) is not None for pattern in self.usual)
 
 
 _Hopeless = tuple[Atom, State, Freedom, tuple[Atom, ...]]
@@ -172,6 +189,9 @@ class World:
             return []
         self.spend("rule")
         found: dict[tuple[str, ...], None] = {}
+        if self._frames:
+            self._frames[-1].usual = tuple(usual)
+            self._frames[-1].brought.clear()
         turn = self._frames[-1].turns if self._frames else 1
         if turn != 2:
             self._join([*firm, *chain, *usual], {}, names, found, MAX_BINDINGS)
@@ -323,11 +343,7 @@ class World:
             yield from (a for a in self.problem.goal if a in self.state)
         if not (self._freedom.needs and self._frames and self._frames[-1].turns == 3):
             for frame, work in itertools.pairwise(self._frames):
-                for need in frame.needs:
-                    if need == work.fact:
-                        break
-                    if need in self.state:
-                        yield need
+                yield from (a for a in frame.standing(work.fact) if a in self.state)
 
     def missing(self, facts: object) -> list[Atom]:
         """Those of `facts` that do not hold, in order; they become needs of the open subgoal."""
@@ -365,6 +381,8 @@ class World:
             self.undo()
             return False
         self._frames.pop()
+        if self._frames:
+            self._frames[-1].brought.add(atom)
         return True
 
     def undo(self) -> None:
