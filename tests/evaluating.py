@@ -8,10 +8,22 @@ from pathlib import Path
 from typing import Any
 
 import small_world
+from small_world import TellingAgent, TellingSession
 
+from auto_research.agent_research.budget import Meter
+from auto_research.agent_research.library import Change, LibraryView
 from auto_research.agent_research.method import load_method
-from auto_research.agent_research.operators import Operator
+from auto_research.agent_research.operators import (
+    Context,
+    CreditedGroup,
+    EditRequest,
+    Episode,
+    LibraryUpdate,
+    Operator,
+)
+from auto_research.agent_research.skill import Skill
 from auto_research.agent_research.store import SkillStore
+from auto_research.benchmarks.base import Task
 from auto_research.evaluate import EvalRequest, Evaluation, prepare
 from auto_research.hookspecs import hookimpl
 from auto_research.plugins import load_plugins
@@ -83,3 +95,48 @@ def library(run: Path) -> list[Any]:
     """Every skill of a run's library with its record, and every change ever made to it."""
     with SkillStore(run / "library.sqlite", create=False) as store:
         return [*store.view().skills.values(), *store.log()]
+
+
+def update(
+    after_episode: Callable[..., Sequence[Change]] = lambda e, library, ctx: (),
+    after_group: Callable[..., Sequence[Change]] = lambda g, library, ctx: (),
+) -> type[LibraryUpdate]:
+    """An update operator `test.update` that does just this."""
+
+    class Update(LibraryUpdate):
+        name = "test.update"
+        citation = "test"
+        summary = "a test's own"
+
+        def after_episode(
+            self, episode: Episode, library: LibraryView, ctx: Context
+        ) -> Sequence[Change]:
+            return after_episode(episode, library, ctx)
+
+        def after_group(
+            self, group: CreditedGroup, library: LibraryView, ctx: Context
+        ) -> Sequence[Change]:
+            return after_group(group, library, ctx)
+
+    return Update
+
+
+def with_update(operator: type[LibraryUpdate], **request: Any) -> Any:
+    """An evaluation of `sage` with that update operator in place of its own."""
+    settings = ["update=test.update", *request.pop("settings", ())]
+    return prepared(Brought([operator]), settings=settings, **request)
+
+
+def agent_of(session: type[TellingSession], name: str = "search") -> TellingAgent:
+    """The agent `search` with sessions of that type."""
+
+    class Agent(TellingAgent):
+        def session(self, task: Task, meter: Meter) -> TellingSession:
+            return session(self.settings, self._sandbox, task, meter)
+
+    return Agent()
+
+
+def made(e: Episode, ctx: Context) -> Sequence[Skill]:
+    """The skills that the agent writes from an episode."""
+    return ctx.write(EditRequest("create", episode=e))

@@ -143,8 +143,9 @@ def test_an_agent_that_reads_the_oracle_is_caught(tmp_path: Path) -> None:
 def sealed_strings() -> list[str]:
     """What the sealed halves of all tasks of the runs hold and nobody else may know."""
     found: list[str] = []
-    for split, seed, count in (("train", TRAIN_SEED, 2), ("test", SEED, SCENARIOS)):
-        for scenario in generate.scenarios(split, seed, count):  # type: ignore[arg-type]
+    told: list[tuple[Split, int, int]] = [("train", TRAIN_SEED, 2), ("test", SEED, SCENARIOS)]
+    for split, seed, count in told:
+        for scenario in generate.scenarios(split, seed, count):
             for entry in scenario:
                 found += [entry.sealed.canary, canary(entry.sealed.origin)]
     return found

@@ -157,7 +157,7 @@ class Evaluation:
             try:
                 return runner.run()
             except BaseException as error:
-                run_dir.append_attempts(_lost(runner, here, type(error).__name__))
+                run_dir.append_attempts(runner.lost(here.under_way, type(error).__name__))
                 raise
         finally:
             pool.close()
@@ -275,23 +275,6 @@ def _run_dir(path: Path, config: Mapping[str, Json], resume: bool) -> RunDir:
         run_dir.close()
         raise
     return run_dir
-
-
-def _lost(runner: Runner, here: Workplace, why: str) -> Iterator[Mapping[str, Json]]:
-    """What a broken-off run has spent, as far as this process knows, on work to be done again."""
-    lost = [*runner.uncommitted()]
-    if here.under_way is not None:
-        job, meters = here.under_way
-        names = (f"{job.name}-{position}" for position in range(len(meters)))
-        lost += [(name, job.phase, m.spending()) for name, m in zip(names, meters, strict=True)]
-    for name, phase, spending in lost:
-        yield {
-            "attempt": name,
-            "phase": phase,
-            "why": why,
-            "units_by_kind": spending.units_by_kind,
-            "totals": spending.totals,
-        }
 
 
 def _evaluators(

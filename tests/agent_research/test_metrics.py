@@ -212,4 +212,4 @@ def test_the_bytes_do_not_depend_on_hashing() -> None:
         for seed in ("0", "1", "2")
     }
     (content,) = outputs
-    assert list(json.loads(content)) == ["metrics", "spending", "telemetry"]
+    assert list(json.loads(content)) == ["flags", "metrics", "spending", "telemetry"]

@@ -29,8 +29,8 @@ from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.skill import Usage
 from auto_research.agent_research.store import SkillStore
 from auto_research.agent_research.waves import run_in_waves
-from auto_research.agent_research.workers import Workers
-from auto_research.benchmarks.base import Scenario
+from auto_research.agent_research.workers import UnderWay, Workers
+from auto_research.benchmarks.base import Json, Scenario
 
 TEST_BATCH = 8  # scenarios whose library changes are committed together
 
@@ -78,12 +78,27 @@ class Runner:
             self._test_step()
         return self.at
 
-    def uncommitted(self) -> Iterator[tuple[str, Phase, Spending]]:
-        """Name, phase and spending of the operators' work that is lost if the run ends here.
+    def lost(self, under_way: UnderWay | None, why: str) -> Iterator[Mapping[str, Json]]:
+        """What a run that breaks off here has spent on work to be done again, for attempts.jsonl.
 
+        That is the operators' work since the last commit and the chain `under_way`, if known.
         Finished chains are not among it: a resumed run takes them from the crash journal.
         """
-        return self._between.uncommitted()
+        lost = [*self._between.uncommitted()]
+        if under_way is not None:
+            job, meters = under_way
+            lost += [
+                (f"{job.name}-{position}", job.phase, meter.spending())
+                for position, meter in enumerate(meters)
+            ]
+        for name, phase, spending in lost:
+            yield {
+                "attempt": name,
+                "phase": phase,
+                "why": why,
+                "units_by_kind": spending.units_by_kind,
+                "totals": spending.totals,
+            }
 
     def _take_up(self) -> None:
         """Books what earlier processes did of this run, and puts the operators where they were."""

@@ -19,7 +19,7 @@ from auto_research.agent_research.method import Operators
 from auto_research.benchmarks.base import Evaluator
 from auto_research.errors import UserError
 
-Spent = tuple[ChainJob, Sequence[Meter]]  # a chain and the meters of its episodes so far
+UnderWay = tuple[ChainJob, Sequence[Meter]]  # a chain and the meters of its episodes so far
 
 
 class Workplace:
@@ -34,7 +34,7 @@ class Workplace:
         self.agent, self.operators = agent, operators
         self._open_evaluators = evaluators
         self._evaluators = evaluators()
-        self.under_way: Spent | None = None  # the chain that has begun and not ended
+        self.under_way: UnderWay | None = None  # the chain that has begun and not ended
 
     def run(self, job: ChainJob) -> ChainOutcome:
         """Run one chain. An evaluator that died costs this chain's verdicts, not the next one's."""

@@ -20,7 +20,7 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
     "blocksworld": {
         "small": {"blocks": (4, 5), "goals": (2, 3)},
         "reuse": {"blocks": (7, 8), "goals": (4, 5)},
-        "large": {"blocks": (12, 14), "goals": (8, 8)},
+        "large": {"blocks": (11, 12), "goals": (7, 7)},
         "question": {"blocks": (4, 5), "goals": (2, 2)},
     },
     "logistics": {
@@ -39,8 +39,8 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
         "large": {
             "cities": (3, 3),
             "locations": (3, 3),
-            "packages": (6, 8),
-            "inter_city": (4, 5),
+            "packages": (6, 7),
+            "inter_city": (4, 4),
         },
         "question": {
             "cities": (2, 2),
@@ -77,7 +77,7 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
             "instruments": (6, 6),
             "modes": (3, 3),
             "directions": (12, 12),
-            "images": (8, 9),
+            "images": (9, 10),
             "pointing": (2, 2),
         },
         "question": {

@@ -34,7 +34,7 @@ class Settings:
     """What the executor may do, the same for every method."""
 
     rounds: int = 12  # of running the skill, each followed by a local repair if it got stuck
-    skill_share: float = 0.6  # of the units left, what one skill may spend
+    skill_share: float = 0.85  # of the units left, what one skill may spend
     repair_expansions: tuple[int, ...] = (150, 600, 1200)  # of one local search, then again
     repair_goals: int = 3  # open goals tried by one repair
     writing_reserve: int = 250  # units kept back from the last search, to learn from a failure
