@@ -9,6 +9,7 @@ from typing import Any
 from auto_research.agent_research.controls import OPERATORS
 from auto_research.agent_research.operators import Operator
 from auto_research.benchmarks.base import Benchmark
+from auto_research.errors import UserError
 from auto_research.hookspecs import (
     AgentFactory,
     BenchmarkFactory,
@@ -35,7 +36,7 @@ def register_agents() -> Mapping[str, AgentFactory]:
 
 @hookimpl
 def register_benchmarks() -> Mapping[str, BenchmarkFactory]:
-    return {"planbench-mini": _planbench_mini}
+    return {"planbench-mini": _planbench_mini, "planbench": _planbench}
 
 
 def _search(options: Mapping[str, str]) -> Any:
@@ -50,3 +51,12 @@ def _planbench_mini(options: BenchmarkOptions) -> Benchmark:
     from auto_research.benchmarks.planbench.mini import MiniBenchmark
 
     return MiniBenchmark(exclude=options.exclude)
+
+
+def _planbench(options: BenchmarkOptions) -> Benchmark:
+    """Real PlanBench checkouts, or any folder of PDDL domain and problem files."""
+    from auto_research.benchmarks.planbench.real import PlanBench
+
+    if options.data_dir is None:
+        raise UserError("the benchmark 'planbench' needs files", mend="give --data-dir DIR")
+    return PlanBench(options.data_dir, exclude=options.exclude)
