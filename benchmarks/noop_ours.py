@@ -31,7 +31,7 @@ TASKS_PER_SCENARIO = 3
 
 
 class NoopSession:
-    """Hands in an empty plan at once, for one unit."""
+    """Hands in an empty plan at once, for one unit (the tariff of an action)."""
 
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
@@ -40,7 +40,7 @@ class NoopSession:
         return 0.0
 
     def attempt(self, skills: Sequence[Skill]) -> Attempt:
-        self._meter.spend("noop", 1)
+        self._meter.spend("act")
         done = TranscriptLine("noop", "nothing to do")
         return Attempt(Submission((), "yes"), own_check=True, steps=1, transcript=(done,))
 

@@ -150,6 +150,7 @@ def _rule(domain: Domain, trace: _Trace, index: int, fact: Atom) -> Rule | None:
     ground = trace.grounds[index]
     if len(set(fact[1:])) != len(fact[1:]):
         return None
+    static = [g.static for g in trace.grounds]
     since = _false_since(trace, index, fact)
     levels = _levels(trace, index, since)
     taken = [_taken_as_given(trace, level, index, since) for level in levels]
@@ -167,8 +168,12 @@ def _rule(domain: Domain, trace: _Trace, index: int, fact: Atom) -> Rule | None:
     binders = [a for a in own if a not in chain and set(a[1:]) & set(free)]
     chain += [a for a in binders if _ties(a, fact, ground.step)]
     inside = [a for level in taken[1:] for a in level if a[1:] and set(a[1:]) <= {*ground.step[1:]}]
-    given = [a for a in dict.fromkeys([*own, *inside]) if a not in chain]
+    known = {x for a in (fact, ground.step, *chain) for x in a[1:]}
+    ties = _ties_between(known, [a for level in levels[1:] for s in level for a in static[s]])
+    given = [a for a in dict.fromkeys([*own, *inside, *ties]) if a not in chain]
     names = _names(domain, trace, index, levels)
+    for number, x in enumerate(dict.fromkeys(x for a in ties for x in a[1:] if x not in known), 1):
+        names[x] = f"?tie{number}"
     order = sorted(ground.pre, key=lambda a: (trace.producers[index][a], ground.pre.index(a)))
 
     def lift(atom: Atom) -> Atom:
@@ -188,6 +193,22 @@ def _ties(atom: Atom, fact: Atom, step: Step) -> bool:
     """Whether an own precondition joins a free object of the action to another of its objects."""
     inside = set(atom[1:]) & set(step[1:])
     return len(inside) > 1
+
+
+def _ties_between(known: set[str], pool: Sequence[Atom]) -> list[Atom]:
+    """Static facts that tie two known objects together through one other, as two places are tied
+    by the city that both are in."""
+    through: dict[str, list[Atom]] = {}
+    for atom in dict.fromkeys(pool):
+        others = [x for x in atom[1:] if x not in known]
+        if len(others) == 1 and len(atom) > 2:
+            through.setdefault(others[0], []).append(atom)
+    return [
+        atom
+        for _, atoms in sorted(through.items())
+        if len({x for a in atoms for x in a[1:] if x in known}) > 1
+        for atom in atoms
+    ]
 
 
 def _false_since(trace: _Trace, index: int, fact: Atom) -> int:
@@ -297,6 +318,11 @@ def canonical(rule: Rule) -> tuple[Atom, ...]:
 
     Equal for rules that differ in variable names, order of needs or `given` only.
     """
+    return _numbered(rule)[0]
+
+
+def _numbered(rule: Rule) -> tuple[tuple[Atom, ...], dict[str, str]]:
+    """The canonical form, and the number that each variable has in it."""
     numbers: dict[str, str] = {}
 
     def number(atom: Atom) -> Atom:
@@ -311,7 +337,7 @@ def canonical(rule: Rule) -> tuple[Atom, ...]:
     while rest:  # the atom whose variables are known best comes next
         rest.sort(key=lambda a: (sum(x not in numbers for x in a[1:]), a[0], len(a), a))
         ordered.append(number(rest.pop(0)))
-    return (*fixed, *needs, ("|",), *sorted(ordered))
+    return (*fixed, *needs, ("|",), *sorted(ordered)), numbers
 
 
 def merge_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
@@ -340,7 +366,8 @@ def merge_rules(rules: Iterable[Rule]) -> tuple[Rule, ...]:
 def _generalised(one: Rule, other: Rule) -> Rule:
     # The order of needs is better known the more of them had to be brought about.
     first, second = sorted((one, other), key=lambda r: (len(set(r.needs) & set(r.given)), -r.seen))
-    names = dict(zip(second.action[1:], first.action[1:], strict=True))
+    ours = {number: x for x, number in _numbered(first)[1].items()}
+    names = {x: ours[number] for x, number in _numbered(second)[1].items()}
     theirs = {(a[0], *(names.get(x, x) for x in a[1:])) for a in second.given}
     return replace(
         first,
