@@ -34,6 +34,8 @@ lint: $(VENV)/.test
 	$(BIN)/lint-imports
 
 docs: $(VENV)/.test
+	$(BIN)/python docs/fill_results.py
+	$(BIN)/python docs/fill_facts.py
 	$(BIN)/mkdocs build --strict
 
 clean:

@@ -140,14 +140,19 @@ def skill() -> str:
     (written,) = session.write(EditRequest("create", episode=episode))
     agent.close()
     plan = "\n".join(" ".join(step) for step in attempt.submission.plan or ())
-    return f"The plan:\n\n```text\n{plan}\n```\n\nThe skill:\n\n```python\n{written.source}```"
+    return f"The plan:\n\n```text\n{plan}\n```\n\nThe skill:\n\n{_as_written(written.source)}"
 
 
 def executor() -> str:
     """The part of every skill run that is the same for all: the executor."""
     from auto_research.agent_research.agents.search.agent import EXECUTOR
 
-    return f"```python\n{EXECUTOR}```"
+    return _as_written(EXECUTOR)
+
+
+def _as_written(source: str) -> str:
+    """Python that no formatter of the pages may touch."""
+    return f"<!-- fmt: off -->\n\n```python\n{source}```\n\n<!-- fmt: on -->"
 
 
 def _span(span: tuple[int, int]) -> str:

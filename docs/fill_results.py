@@ -8,7 +8,7 @@ A block `<!-- results:headline -->` ... `<!-- /results -->` holds the headline r
 
     {"headline": {"command": str,          # what reproduces it, word for word
                   "split": str, "seed": int, "train_seed": int,
-                  "runs": int,             # how often this seed was run, all attempts counted
+                  "runs": int,             # how often this seed was run (shown for test seeds)
                   "note": str,             # what a reader must know, may be empty
                   "metrics": {...}, "spending": {...}},   # as `agent-eval --json` prints them
      "tables": [{"id": str, "title": str, "note": str, "columns": [str, ...],
@@ -55,13 +55,14 @@ def headline(told: Mapping[str, Any]) -> str:
         ["(training + probes + test units) / episodes", spending["total_units_per_test_episode"]]
     )
     times = "once" if told["runs"] == 1 else f"{told['runs']} times"
+    run_often = f"; this seed was run {times}" if told["split"] == "test" else ""
     note = f" {told['note']}" if told["note"] else ""
     return (
         f"```\n{told['command']}\n```\n\n"
         f"{_grid(['figure', 'value [95 % interval]'], rows)}\n\n"
         f"{metrics['episodes']} episodes in {metrics['scenarios']} scenarios, split "
-        f"{told['split']}, seed {told['seed']}, train seed {told['train_seed']}; "
-        f"this seed was run {times}.{note}"
+        f"{told['split']}, seed {told['seed']}, train seed {told['train_seed']}"
+        f"{run_often}.{note}"
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 VERSION = 1
-UNITS_PER_EPISODE = 5000  # B
+UNITS_PER_EPISODE = 6340  # B
 DEFAULT_SCENARIOS = 40  # three episodes each
 
 Span = tuple[int, int]  # inclusive
@@ -20,7 +20,7 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
     "blocksworld": {
         "small": {"blocks": (4, 5), "goals": (2, 3)},
         "reuse": {"blocks": (7, 8), "goals": (4, 5)},
-        "large": {"blocks": (11, 12), "goals": (7, 7)},
+        "large": {"blocks": (12, 14), "goals": (8, 8)},
         "question": {"blocks": (4, 5), "goals": (2, 2)},
     },
     "logistics": {
@@ -39,8 +39,8 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
         "large": {
             "cities": (3, 3),
             "locations": (3, 3),
-            "packages": (6, 7),
-            "inter_city": (4, 4),
+            "packages": (7, 8),
+            "inter_city": (5, 5),
         },
         "question": {
             "cities": (2, 2),
@@ -52,7 +52,7 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
     "depots": {
         "small": {"places": (2, 2), "trucks": (1, 1), "crates": (3, 3), "goals": (2, 2)},
         "reuse": {"places": (3, 3), "trucks": (2, 2), "crates": (5, 5), "goals": (3, 4)},
-        "large": {"places": (4, 4), "trucks": (2, 2), "crates": (7, 7), "goals": (5, 5)},
+        "large": {"places": (4, 4), "trucks": (2, 2), "crates": (8, 8), "goals": (6, 6)},
         "question": {"places": (2, 2), "trucks": (1, 1), "crates": (2, 3), "goals": (2, 2)},
     },
     "satellite": {
@@ -76,8 +76,8 @@ SIZES: Mapping[str, Mapping[str, Size]] = {
             "satellites": (4, 4),
             "instruments": (6, 6),
             "modes": (3, 3),
-            "directions": (12, 12),
-            "images": (9, 10),
+            "directions": (13, 13),
+            "images": (10, 10),
             "pointing": (2, 2),
         },
         "question": {
