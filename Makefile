@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SEED ?= 7
 PLUGINS := -e plugins/sage
 
-.PHONY: eval test test-slow lint docs clean
+.PHONY: eval test test-slow lint docs bench clean
 
 # One install for each set of requirements; made again when a pyproject changes.
 $(VENV)/.eval: pyproject.toml plugins/sage/pyproject.toml
@@ -38,5 +38,14 @@ docs: $(VENV)/.test
 	$(BIN)/python docs/fill_facts.py
 	$(BIN)/mkdocs build --strict
 
+# A peer to measure against is not to change what the tests run on.
+build/bench/.installed: pyproject.toml plugins/sage/pyproject.toml
+	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
+	build/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]' $(PLUGINS)
+	touch $@
+
+bench: build/bench/.installed
+	build/bench/bin/python benchmarks/overhead.py
+
 clean:
-	rm -rf $(VENV) runs site
+	rm -rf $(VENV) build runs site

@@ -41,7 +41,7 @@ class EvalRequest:
     episodes: int = 120
     seed: int = 42
     train_seed: int = 0
-    train_scenarios: int = 32
+    train_scenarios: int = 64
     split: Split = "test"
     exclude: tuple[str, ...] = ()
     data_dir: Path | None = None

@@ -119,13 +119,15 @@ class EvolveUpdate(LibraryUpdate):
         return changes
 
     def _to_revise(self, episode: Episode, library: LibraryView, ctx: Context) -> tuple[Skill, ...]:
-        """The skill that ran, with its kin: skills that know a part of the task's world.
+        """The skill that ran; where it failed, with kin: a skill that knows a part of the world.
 
         Where none ran and a search succeeded, kin alone: a new line starts from what it knows.
         """
         ran = self._ran(episode, library)
         if ran is None and not episode.own_check:
             return ()
+        if ran is not None and ran.id in episode.used():
+            return (ran,)
         others = [s for s in library.active() if ran is None or s.id != ran.id]
         kin = [s for s in others if 0.0 < ctx.fit(episode.task, s) < 1.0]
         kin.sort(key=lambda s: (-s.usage.success_rate, s.id))

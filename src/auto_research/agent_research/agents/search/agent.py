@@ -229,8 +229,9 @@ class SearchSession:
         first = open_goals[: self.settings.repair_goals]
         targets = [[goal, *standing] for goal in first]
         targets += [[goal] for goal in first] if standing else []
-        for limit in self.settings.repair_expansions:
+        for expansions in self.settings.repair_expansions:
             for target in targets:
+                limit = min(expansions, self.meter.left() - self.settings.writing_reserve)
                 steps = searcher.plan(world.state, target, limit)
                 if steps:
                     end = len(world.plan) + len(steps)

@@ -47,11 +47,11 @@ def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
     if request.kind == "trace":
         return shown.trace(charge)
     learned = shown.program(charge)
-    if learned is None:
-        return []
-    if request.kind == "create":
+    if request.kind == "revise" and (learned is not None or len(request.bases) > 1):
+        return [_revise(request.bases, learned, shown, charge)]
+    if request.kind == "create" and learned is not None:
         return [_skill(learned, interface_of(shown.domain), shown.provenance, charge)]
-    return [_revise(request.bases, learned, shown, charge)] if request.bases else []
+    return []
 
 
 class _Shown:
@@ -110,14 +110,16 @@ def _skill(
     return function_skill(render(program), interface=interface, provenance=provenance)
 
 
-def _revise(bases: Sequence[Skill], learned: Program, shown: _Shown, charge: Charge) -> Skill:
-    """The first base with what was learned and what its kin, the other bases, know.
+def _revise(
+    bases: Sequence[Skill], learned: Program | None, shown: _Shown, charge: Charge
+) -> Skill:
+    """The first base with what was learned, if anything, and what its kin, the other bases, know.
 
     In the first base's words and with its interface where its domain is the task's; else in the
     task's words and with the task's interface: a new line, which the operator forks.
     """
     own = find_analogy(bases[0].interface, shown.domain, charge)
-    programs = [learned]
+    programs = [] if learned is None else [learned]
     for base in bases:
         analogy = find_analogy(base.interface, shown.domain, charge)
         program = _program(base)
