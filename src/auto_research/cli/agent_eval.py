@@ -39,7 +39,7 @@ def agent_eval(
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
     train_scenarios: Annotated[
         int, typer.Option(help="Scenarios to train on; 0 is a cold start.")
-    ] = 32,
+    ] = 64,
     split: Annotated[str, typer.Option(help="test or validation.")] = "test",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Change the method: retrieval.top_k=3.")
