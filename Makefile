@@ -2,7 +2,7 @@
 PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
-SEED ?= 7
+SEED ?= 42
 PLUGINS := -e plugins/sage
 
 .PHONY: eval test test-slow lint docs bench clean

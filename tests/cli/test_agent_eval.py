@@ -92,14 +92,14 @@ def test_frozen_leaves_the_trained_library_alone(small: RunCli, tmp_path: Path) 
 
 
 def test_max_units_holds_for_any_number_of_workers(tmp_path: Path) -> None:
-    arguments = [*SMALL, "--episodes", 9, "--max-units", 700, "--out", tmp_path]
+    arguments = [*SMALL, "--episodes", 9, "--max-units", 400, "--out", tmp_path]
     ended = agent_eval(*arguments, "--json", "--workers", 2)
     assert ended.returncode == 0, ended.stderr
     told = json.loads(ended.stdout)
-    assert told["spending"]["units"]["total"] <= 700
+    assert told["spending"]["units"]["total"] <= 400
     assert told["metrics"]["episodes"] == 9
     assert told["metrics"]["joint_success"]["value"] < 1
-    prepared(agent="telling", episodes=9, run_units=700).run(tmp_path / "one")
+    prepared(agent="telling", episodes=9, run_units=400).run(tmp_path / "one")
     assert rows(tmp_path / "one") == rows(tmp_path / RUN)
 
 

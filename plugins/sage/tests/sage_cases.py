@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
@@ -142,9 +142,13 @@ class Changed(Case):
 
 
 class Tried(Case):
-    """One real episode of the search agent on a problem of fixtures/sage/doors."""
+    """One real episode of the search agent on a problem of fixtures/sage/doors.
+
+    `alone`: retrieval chose no skill.
+    """
 
     problem: str
+    alone: bool = False
     changes: list[Changed] = []
 
 
@@ -248,13 +252,18 @@ class Workshop:
             evidence=made.evidence,
         )
 
-    def chain(self, name: str, problems: Sequence[str], start: LibraryView) -> ChainResult:
-        """One sibling: its episodes in turn, each retrieving every active skill, newest first."""
+    def chain(
+        self, name: str, problems: Sequence[str], start: LibraryView, alone: Collection[int] = ()
+    ) -> ChainResult:
+        """One sibling: its episodes in turn, each retrieving every active skill, newest first.
+
+        Those at the positions in `alone` retrieve none.
+        """
         library, changes, origins = start, list[Change](), dict[str, int]()
         episodes: list[Episode] = []
         for position, problem in enumerate(problems):
             ctx = self.context(doors(problem))
-            skills = tuple(reversed(library.active()))
+            skills = () if position in alone else tuple(reversed(library.active()))
             done = self.attempt(f"{name}-{position}", problem, position, skills, ctx)
             made = self.update.after_episode(done, library, ctx)
             used = {
@@ -302,8 +311,10 @@ def play(case: UpdateCase, agent: SearchAgent) -> LibraryView:
     for number, batch in enumerate(case.groups):
         chains = []
         for s, sibling in enumerate(batch.siblings):
-            chain = shop.chain(f"{number}-{s}", [e.problem for e in sibling.episodes], start)
-            expected = [c for e in sibling.episodes for c in e.changes]
+            tried = sibling.episodes
+            alone = {position for position, e in enumerate(tried) if e.alone}
+            chain = shop.chain(f"{number}-{s}", [e.problem for e in tried], start, alone)
+            expected = [c for e in tried for c in e.changes]
             assert told(chain.changes, start) == expected, f"group {number}, sibling {s}"
             chains.append(chain)
         commits = shop.commit(chains, [s.reward for s in batch.siblings], library)

@@ -14,6 +14,7 @@ from auto_research.agent_research.budget import Budget, Meter
 from auto_research.agent_research.library import (
     Change,
     Create,
+    Fork,
     LibraryView,
     Merge,
     Retire,
@@ -126,6 +127,18 @@ def test_a_merge_keeps_the_line_and_the_record_of_what_was_there(agent: SearchAg
     library = apply_changes(library, shop.commit([two], [1.0], library))
     (left,) = library.active()
     assert (left.lineage, left.version, left.usage.helped) == (base.id, 3, 4)
+
+
+def test_what_is_borrowed_from_kin_carries_a_task_that_only_the_kin_could(
+    agent: SearchAgent,
+) -> None:
+    shop = Workshop(agent, evolve())
+    kin = shop.written(Written(problem="in-shop"))
+    done = shop.chain("c", ["drifted-on-floor", "drifted-in-shop"], view_of([kin]), alone={0})
+    (fork,) = done.changes
+    assert isinstance(fork, Fork) and fork.base == kin.id
+    assert done.episodes[1].used() == {fork.skill.id}
+    assert [use.detail for use in done.episodes[1].uses if use.called] == [""]  # and no repair
 
 
 def test_the_update_sees_no_verdict(agent: SearchAgent) -> None:

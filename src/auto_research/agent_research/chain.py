@@ -26,6 +26,9 @@ from auto_research.rng import derive
 Ticket = int | EvaluatorError  # of a submission, or why it could not be handed in
 
 
+FED = "task-fed-a-skill"  # a test task was evaluated with a skill that it had fed
+
+
 @dataclass(frozen=True, slots=True)
 class ChainJob:
     """Everything a worker needs to run one chain; plain values throughout.
@@ -94,7 +97,10 @@ def run_chain(
     results: list[EpisodeResult] = []
     tickets: list[Ticket] = []
     origins: dict[str, int] = {}
+    flags: set[str] = set()
     for position, task in enumerate(job.tasks):
+        if job.phase == "test" and any(s.provenance.task == task.id for s in library):
+            flags.add(FED)
         name = f"{job.name}-{position}"
         rng = derive(job.seed, "chain", job.name, position)
         meter = Meter(job.budget)
@@ -117,7 +123,7 @@ def run_chain(
         changes=tuple(change for result in results for change in result.changes),
         usage=changed_usage(view_of(job.library), library),
         origins=origins,
-        flags=tuple(sorted({flag for result in results for flag in result.flags})),
+        flags=tuple(sorted(flags.union(*(result.flags for result in results)))),
     )
 
 

@@ -160,12 +160,13 @@ class _Net:
 def _settle_telemetry() -> None:
     """Where opentelemetry is not installed, say so once and for all.
 
-    The sandbox's client tries to import it at every host call, and Python remembers no failed
-    import: the search through sys.path costs three times the call itself.
+    The sandbox's client tries to import a part of it at every host call, and Python remembers no
+    failed import: the search through sys.path costs three times the call itself, and even the
+    look at a package known to be absent half of it.
     """
     if "opentelemetry" not in sys.modules and find_spec("opentelemetry") is None:
         modules: dict[str, object] = vars(sys)["modules"]
-        modules["opentelemetry"] = None
+        modules["opentelemetry"] = modules["opentelemetry.context"] = None
 
 
 def _drop(stream: Literal["stdout", "stderr"], text: str) -> None:

@@ -12,6 +12,8 @@ from auto_research.reporting.words import count
 FLAGS: Mapping[str, str] = {
     "expert": "The expert agent read the reference answers: this run checks the benchmark, "
     "it measures no method.",
+    "task-fed-a-skill": "A test task was evaluated with a skill that the same task had fed: "
+    "its success is no evidence of transfer.",
     "safety-net": "A wall-clock safety net fired: this run may not repeat exactly.",
     "test-feedback-verdict": "Operators saw the sealed verdict during the test "
     "(--test-feedback verdict): not comparable with runs that did not.",

@@ -133,7 +133,7 @@ def test_a_hostile_skill_is_a_failure_of_that_skill_and_the_episode_goes_on(
 def test_an_episode_in_which_a_clock_ended_a_skill_is_flagged(
     hasty: SearchAgent, body: str
 ) -> None:
-    flag = "the sandbox's time limit decided an episode"
+    flag = "safety-net"
     assert_failed_but_solved(hasty, skill_of(body), (flag,))
 
 

@@ -216,7 +216,7 @@ class SearchSession:
         if world.error is not None:
             raise world.error
         if outcome.failure == "time":
-            story.flags.add("the sandbox's time limit decided an episode")
+            story.flags.add("safety-net")
         if not outcome.failure or world.halted:
             return ""
         names = {"unsupported": "not supported by the sandbox", "wrong": "skill wrong"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
 from auto_research.pddl import Atom, Problem
@@ -36,13 +37,17 @@ class Index:
 
 
 class Facts:
-    """The facts of a changing state; its index is made anew when it is first asked."""
+    """The facts of a changing state.
+
+    Each predicate has an index of its own, made anew when it is asked for after a change.
+    """
 
     def __init__(self, problem: Problem) -> None:
         self._static = Index(problem.static)
         self._fluents = problem.domain.fluents
         self._state: State = frozenset()
-        self._current: Index | None = None
+        self._by_name: defaultdict[str, set[Atom]] = defaultdict(set)
+        self._current: dict[str, Index] = {}
 
     @property
     def state(self) -> State:
@@ -50,25 +55,31 @@ class Facts:
 
     @state.setter
     def state(self, state: State) -> None:
-        self._state, self._current = state, None
+        for atom in state ^ self._state:
+            self._by_name[atom[0]] ^= {atom}
+            self._current.pop(atom[0], None)
+        self._state = state
 
     def candidates(self, pattern: Atom) -> Sequence[Atom]:
         """As `Index.candidates`, over the state and the static facts."""
-        if pattern[0] not in self._fluents:
+        name = pattern[0]
+        if name not in self._fluents:
             return self._static.candidates(pattern)
-        if self._current is None:
-            self._current = Index(self._state)
-        return self._current.candidates(pattern)
+        if name not in self._current:
+            self._current[name] = Index(self._by_name[name])
+        return self._current[name].candidates(pattern)
 
 
 def unify(pattern: Atom, fact: Atom, binding: dict[str, str]) -> dict[str, str] | None:
     """`binding` extended so that `pattern` becomes `fact`, or None."""
     if len(pattern) != len(fact) or pattern[0] != fact[0]:
         return None
-    more = dict(binding)
+    more = binding
     for x, y in zip(pattern[1:], fact[1:], strict=True):
         if x.startswith("?"):
-            if more.setdefault(x, y) != y:
+            if x not in more:
+                more = {**more, x: y}
+            elif more[x] != y:
                 return None
         elif x != y:
             return None

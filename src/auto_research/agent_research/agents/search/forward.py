@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import itertools
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from auto_research.agent_research.agents.search.facts import Index, unify
@@ -35,8 +36,8 @@ class Searcher:
         """
         if self._operators is None:
             self._operators = _Operators(self._problem, self._charge)
-        open_goals = [a for a in goal if a not in self._problem.static]
-        return self._operators.search(start, open_goals, limit, self._charge)
+        undecidedgoals = [a for a in goal if a not in self._problem.static]
+        return self._operators.search(start, undecidedgoals, limit, self._charge)
 
 
 class _Operators:
@@ -67,9 +68,13 @@ class _Operators:
                 self.watching.setdefault(1 << self.bit[watched], []).append(entry)
             else:
                 self.always.append(entry)
+        self._watched = sum(self.watching)
 
     def mask(self, atoms: Iterable[Atom]) -> int:
-        return sum(1 << self.bit[a] for a in set(atoms))
+        mask = 0
+        for atom in atoms:
+            mask |= 1 << self.bit[atom]
+        return mask
 
     def search(
         self, start: State, goal: Sequence[Atom], limit: int | None, charge: Charge
@@ -88,13 +93,12 @@ class _Operators:
             state = heapq.heappop(queue)[2]
             charge("expand", 1)
             limit = None if limit is None else limit - 1
-            rest = state
+            rest = state & self._watched
             entries: list[tuple[int, int, int, Step]] = list(always)
             while rest:
                 low = rest & -rest
                 rest ^= low
-                if low in watching:
-                    entries += watching[low]
+                entries += watching[low]
             for pre, keep, add, step in entries:
                 if pre & state != pre:
                     continue
@@ -121,13 +125,13 @@ def _path(parents: dict[int, tuple[int, Step] | None], state: int) -> list[Step]
 def reachable_steps(problem: Problem, charge: Charge) -> list[Step]:
     """Every ground action reachable when nothing is ever deleted, sorted; one ``ground`` each.
 
-    A fact is joined once, when it is first reached, with what was reached before it.
+    A fact is joined once, after it was first reached, with what was joined before it.
     """
-    fluents = problem.domain.fluents
     facts = Index(problem.static)
     found: dict[Step, None] = {}
-    waiting: list[Atom] = []
-    schemas = [problem.domain.schemas[name] for name in sorted(problem.domain.schemas)]
+    reached = set(problem.init)
+    waiting = deque(sorted(problem.init))
+    triggers: dict[str, list[tuple[Schema, Atom]]] = {}
 
     def take(schema: Schema, bindings: Iterator[dict[str, str]]) -> None:
         for binding in list(bindings):
@@ -135,44 +139,49 @@ def reachable_steps(problem: Problem, charge: Charge) -> list[Step]:
             if step not in found:
                 charge("ground", 1)
                 found[step] = None
-                for atom in schema.add:
-                    reach(substitute(atom, binding))
+                for effect in schema.add:
+                    atom = substitute(effect, binding)
+                    if atom not in reached:
+                        reached.add(atom)
+                        waiting.append(atom)
 
-    def reach(atom: Atom) -> None:
-        if atom not in facts.atoms:
-            facts.add(atom)
-            waiting.append(atom)
-
-    for schema in schemas:
-        if not any(a[0] in fluents for a in schema.pre):
-            take(schema, _bindings(schema, list(schema.pre), {}, facts, problem))
-    for atom in sorted(problem.init):
-        reach(atom)
+    for schema in problem.domain.schemas.values():
+        fluents = [a for a in schema.pre if a[0] in problem.domain.fluents]
+        for condition in fluents:
+            triggers.setdefault(condition[0], []).append((schema, condition))
+        if not fluents:
+            take(schema, _bindings(schema, schema.pre, {}, facts, problem))
     while waiting:
-        fact = waiting.pop(0)
-        for schema in schemas:
-            for condition in schema.pre:
-                start = unify(condition, fact, {})
-                if start is not None:
-                    rest = [a for a in schema.pre if a is not condition]
-                    take(schema, _bindings(schema, rest, start, facts, problem))
+        fact = waiting.popleft()
+        facts.add(fact)
+        for schema, condition in triggers.get(fact[0], ()):
+            start = unify(condition, fact, {})
+            if start is not None:
+                rest = [a for a in schema.pre if a is not condition]
+                take(schema, _bindings(schema, rest, start, facts, problem))
     return sorted(found)
 
 
 def _bindings(
-    schema: Schema, left: list[Atom], binding: dict[str, str], facts: Index, problem: Problem
+    schema: Schema, left: Sequence[Atom], binding: dict[str, str], facts: Index, problem: Problem
 ) -> Iterator[dict[str, str]]:
     """Ways to complete `binding` so that all of `left` are among `facts`."""
-    if not left:
+    undecided: list[Atom] = []
+    for pattern in left:
+        lifted = substitute(pattern, binding)
+        if any(x.startswith("?") for x in lifted[1:]):
+            undecided.append(lifted)
+        elif lifted not in facts.atoms:
+            return
+    if not undecided:
         loose = [p for p in schema.params if p not in binding]
         for objects in itertools.product(sorted(problem.objects), repeat=len(loose)):
             yield {**binding, **dict(zip(loose, objects, strict=True))}
         return
-    lifted = [substitute(a, binding) for a in left]
-    choices = [facts.candidates(a) for a in lifted]
-    best = min(range(len(left)), key=lambda i: len(choices[i]))
-    rest = left[:best] + left[best + 1 :]
-    for fact in tuple(choices[best]):
-        more = unify(lifted[best], fact, binding)
+    choices = [facts.candidates(a) for a in undecided]
+    best = min(range(len(undecided)), key=lambda i: len(choices[i]))
+    rest = undecided[:best] + undecided[best + 1 :]
+    for fact in choices[best]:
+        more = unify(undecided[best], fact, binding)
         if more is not None:
             yield from _bindings(schema, rest, more, facts, problem)

@@ -196,8 +196,7 @@ def _ties(atom: Atom, fact: Atom, step: Step) -> bool:
 
 
 def _ties_between(known: set[str], pool: Sequence[Atom]) -> list[Atom]:
-    """Static facts that tie two known objects together through one other, as two places are tied
-    by the city that both are in."""
+    """Static facts that tie known objects together through another one, which they all name."""
     through: dict[str, list[Atom]] = {}
     for atom in dict.fromkeys(pool):
         others = [x for x in atom[1:] if x not in known]

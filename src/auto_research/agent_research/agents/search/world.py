@@ -290,17 +290,29 @@ class World:
         if not patterns:
             self._complete(binding, names, found, most)
             return
-        lifted = [substitute(p, binding) for p in patterns]
-        choices = [self._facts.candidates(p) for p in lifted]
-        best = min(range(len(patterns)), key=lambda i: (len(choices[i]), i))
-        rest = patterns[:best] + patterns[best + 1 :]
-        for fact in choices[best]:
-            more = unify(lifted[best], fact, binding)
+        number, lifted, facts = self._narrowest(patterns, binding)
+        rest = patterns[:number] + patterns[number + 1 :]
+        for fact in facts:
+            more = unify(lifted, fact, binding)
             if more is None:
                 continue
             if len(more) > len(binding):
                 self.spend("match")
             self._join(rest, more, names, found, most)
+
+    def _narrowest(
+        self, patterns: list[Atom], binding: dict[str, str]
+    ) -> tuple[int, Atom, Sequence[Atom]]:
+        """The number of the pattern with the fewest facts to hold it against; it, bound; they."""
+        found: list[tuple[int, Atom, Sequence[Atom]]] = []
+        for number, pattern in enumerate(patterns):
+            bound = substitute(pattern, binding)
+            facts = self._facts.candidates(bound)
+            if not found or len(facts) < len(found[-1][2]):
+                found.append((number, bound, facts))
+            if not facts:
+                break
+        return found[-1]
 
     def _complete(
         self,
