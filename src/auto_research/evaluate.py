@@ -68,9 +68,9 @@ class Furnisher:
     def __call__(self) -> Workplace:
         registry = load_plugins()
         benchmark = find("benchmark", self.benchmark, registry.benchmarks)(self.options)
-        benchmark.scenarios(self.split, self.seed, self.test_scenarios)
-        if self.train_scenarios:
+        if self.train_scenarios:  # first, as they are needed first: the judge prepares in order
             benchmark.scenarios("train", self.train_seed, self.train_scenarios)
+        benchmark.scenarios(self.split, self.seed, self.test_scenarios)
         return Workplace(
             _agent(registry, self.agent),
             resolve_method(MethodSource(self.method, "run.yaml"), registry).build(registry),

@@ -47,6 +47,10 @@ class Workplace:
             self._evaluators = self._open_evaluators()
         return outcome
 
+    def rest(self) -> None:
+        """No chain will run here: what the judge would prepare for it would be done for nothing."""
+        self._close_evaluators()
+
     def close(self) -> None:
         """Let go of every process; safe to call twice."""
         self.agent.close()
@@ -141,4 +145,7 @@ def _end_with(leash: Connection) -> None:
 
 def open_workers(here: Workplace, furnish: Furnish, count: int) -> Workers:
     """Workers for `count` chains at once; a single one works `here`."""
-    return HereWorkers(here) if count == 1 else ProcessWorkers(furnish, count)
+    if count == 1:
+        return HereWorkers(here)
+    here.rest()
+    return ProcessWorkers(furnish, count)

@@ -73,7 +73,7 @@ class Problem:
 
 def substitute(atom: Atom, binding: Mapping[str, str]) -> Atom:
     """`atom` with variables replaced where bound."""
-    return (atom[0], *[binding.get(x, x) for x in atom[1:]])
+    return (atom[0], *(binding.get(x, x) for x in atom[1:]))
 
 
 def group(atoms: Iterable[Atom]) -> dict[str, tuple[Atom, ...]]:

@@ -48,7 +48,7 @@ def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
         return shown.trace(charge)
     learned = shown.program(charge)
     if request.kind == "revise" and (learned is not None or len(request.bases) > 1):
-        return [_revise(request.bases, learned, shown, charge)]
+        return _revise(request.bases, learned, shown, charge)
     if request.kind == "create" and learned is not None:
         return [_skill(learned, interface_of(shown.domain), shown.provenance, charge)]
     return []
@@ -112,7 +112,7 @@ def _skill(
 
 def _revise(
     bases: Sequence[Skill], learned: Program | None, shown: _Shown, charge: Charge
-) -> Skill:
+) -> Sequence[Skill]:
     """The first base with what was learned, if anything, and what its kin, the other bases, know.
 
     In the first base's words and with its interface where its domain is the task's; else in the
@@ -130,9 +130,12 @@ def _revise(
             told = replace(told, rules=_completed(told.rules, shown.domain))
         programs.append(told)
     merged = merge(programs)
+    if not merged.rules:
+        return []
+    interface = interface_of(shown.domain)
     if own is not None and own.exact:
-        return _skill(_translate(merged, own.back()), bases[0].interface, shown.provenance, charge)
-    return _skill(merged, interface_of(shown.domain), shown.provenance, charge)
+        merged, interface = _translate(merged, own.back()), dict(bases[0].interface)
+    return [_skill(merged, interface, shown.provenance, charge)]
 
 
 def _merge(bases: Sequence[Skill], charge: Charge) -> Sequence[Skill]:
