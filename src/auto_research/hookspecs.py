@@ -30,7 +30,7 @@ class BenchmarkOptions:
 
 
 # A factory raises UserError for options it cannot serve; the first line of its docstring is
-# the summary that `benchmarks list` shows. An agent factory is given the `--agent-option`s.
+# the summary that `benchmarks list` shows. An agent factory is given options by name.
 BenchmarkFactory = Callable[[BenchmarkOptions], Benchmark]
 AgentFactory = Callable[[Mapping[str, str]], Any]
 MethodFile = Path | str | Mapping[str, Json]  # a YAML file, or what would stand in it

@@ -67,7 +67,7 @@ def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(
     arguments = [*NINE, "--out", tmp_path, "--workers", workers]
     heard = tmp_path / "heard"
     run = Started(tmp_path, *arguments, SMALL_ROWS=str(heard))
-    assert run.steps(120) == 120
+    assert run.steps(100) == 100
     run.kill(signal.SIGINT)
     ended = run.ended()
     assert ended.returncode == 130
