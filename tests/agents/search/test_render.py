@@ -10,14 +10,9 @@ from dataclasses import replace
 import pytest
 from search_examples import found_plan, problem_of, task_problem
 
+from auto_research.agent_research.agents.search.causes import learn
 from auto_research.agent_research.agents.search.render import NotAProgram, read, render
-from auto_research.agent_research.agents.search.rules import (
-    Program,
-    Rule,
-    learn,
-    merge,
-    schema_program,
-)
+from auto_research.agent_research.agents.search.rules import Program, Rule, merge, schema_program
 from auto_research.agent_research.skill import function_skill
 from auto_research.benchmarks.base import Scenario
 from auto_research.pddl import Atom, Problem

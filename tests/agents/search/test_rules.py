@@ -9,15 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from search_examples import Bill, atoms, end_of, found_plan, problem_of, solves, task_problem
 
+from auto_research.agent_research.agents.search.causes import learn, trim
 from auto_research.agent_research.agents.search.forward import Searcher
-from auto_research.agent_research.agents.search.rules import (
-    Program,
-    Rule,
-    learn,
-    merge,
-    schema_program,
-    trim,
-)
+from auto_research.agent_research.agents.search.rules import Program, Rule, merge, schema_program
 from auto_research.benchmarks.base import Scenario
 from auto_research.benchmarks.planbench.walk import random_walk
 from auto_research.errors import BudgetExceeded

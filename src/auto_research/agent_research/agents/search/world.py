@@ -7,11 +7,13 @@ Skill code never holds the state. It asks (`match`, `missing`), acts (`act`) and
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from auto_research.agent_research.agents.search.analogy import Analogy
 from auto_research.agent_research.agents.search.facts import Facts, unify
+from auto_research.agent_research.agents.search.joining import Joiner
+from auto_research.agent_research.agents.search.ladder import LADDER, Frame, Freedom
 from auto_research.errors import BudgetExceeded
 from auto_research.pddl import Atom, Problem, Step, substitute
 from auto_research.pddl.strips import State, instantiate
@@ -22,64 +24,10 @@ MAX_BINDINGS = 8
 MAX_CANDIDATES = 64  # of which the least lacking are kept
 MAX_DEPTH = 60
 MAX_LENGTH = 1000  # of a text or a tuple that skill code passes
-ALLOWANCE = (200, 400, 400, 400)  # units for one goal at each freedom; then it is given up
-
-
-@dataclass(frozen=True, slots=True)
-class Freedom:
-    """How far the executor goes for a goal.
-
-    It may break `goals` that stand, or what open subgoals still need (`needs`); it may `bring`
-    about what was given whenever a rule was shown, and `stray` from the chain that tied a rule's
-    objects together. `units` is what it may cost before the goal is given up.
-    """
-
-    goals: bool = False
-    needs: bool = False
-    bring: bool = False
-    stray: bool = False
-    units: int = 400
-
-
-LADDER = (
-    Freedom(units=200),
-    Freedom(goals=True),
-    Freedom(goals=True, bring=True),
-    Freedom(goals=True, needs=True, bring=True),
-    Freedom(goals=True, needs=True, bring=True, stray=True),
-)
 
 
 class Halted(Exception):
     """The skill has spent what it may; it is raised again at every further host call."""
-
-
-@dataclass(slots=True)
-class _Frame:
-    """One fact being achieved: where it began, and what must stay true while it is worked on."""
-
-    fact: Atom
-    state: State
-    length: int
-    needs: tuple[Atom, ...] = ()
-    turns: int = 1
-    usual: tuple[Atom, ...] = ()  # what the rule at work found given: no order is known for it
-    brought: set[Atom] = field(default_factory=set)
-
-    def standing(self, work: Atom) -> Iterator[Atom]:
-        """Needs that work on one of them must not break.
-
-        Those brought about already, and those that the rule has shown to come before it.
-        """
-        earlier = True
-        for need in self.needs:
-            if need == work:
-                earlier = False
-            elif need in self.brought or (earlier and not self._given(need)):
-                yield need
-
-    def _given(self, need: Atom) -> bool:
-        return any(unify(pattern, need, {}) is not None for pattern in self.usual)
 
 
 _Hopeless = tuple[Atom, State, Freedom, tuple[Atom, ...]]
@@ -97,14 +45,16 @@ class World:
     halted: str = ""
     error: BudgetExceeded | None = None
     _spent: int = 0
-    _frames: list[_Frame] = field(default_factory=list)
+    _frames: list[Frame] = field(default_factory=list)
     _freedom: Freedom = LADDER[0]
     _until: int = 10**12
     _hopeless: set[_Hopeless] = field(default_factory=set)
     _facts: Facts = field(init=False)
+    _joiner: Joiner = field(init=False)
 
     def __post_init__(self) -> None:
         self._facts = Facts(self.problem)
+        self._joiner = Joiner(self._facts, self.problem.objects, self.spend)
         self.state = self.problem.init
 
     def hosts(self) -> dict[str, Callable[..., object]]:
@@ -177,9 +127,9 @@ class World:
     ) -> list[tuple[str, ...]]:
         """Distinct values of the wanted variables under which all conditions hold now.
 
-        In a subgoal's first turn the chain `via` and what is `given` must hold too; in its
-        second the fluents of `given` are let go (at freedom 3 those of `via` too): what usually
-        held is then to be brought about.
+        In a subgoal's first turn the chain `via` and what is `given` must hold too. In later
+        turns the values follow that lack the least of `given` (where the freedom is to stray, of
+        `via` too): what usually held is then to be brought about.
         """
         firm = [self._atom(c) for c in conditions]
         chain = [self._atom(c) for c in _sequence(via)]
@@ -194,7 +144,7 @@ class World:
             self._frames[-1].brought.clear()
         turn = self._frames[-1].turns if self._frames else 1
         if turn != 2:
-            self._join([*firm, *chain, *usual], {}, names, found, MAX_BINDINGS)
+            self._joiner.join([*firm, *chain, *usual], {}, names, found, MAX_BINDINGS)
         if turn == 1:
             return list(found)
         best = list(found)
@@ -202,7 +152,7 @@ class World:
         wished = [*chain, *usual] if self._freedom.stray else usual
         let_go = [a for a in wished if a[0] in self.problem.domain.fluents]
         kept = [a for a in (*chain, *usual) if a not in let_go]
-        self._join([*firm, *kept], {}, names, found, MAX_CANDIDATES)
+        self._joiner.join([*firm, *kept], {}, names, found, MAX_CANDIDATES)
         return best + self._least_lacking(list(found), names, let_go)
 
     def _least_lacking(
@@ -237,7 +187,7 @@ class World:
             self.spend("match", len(pairs))
             bindings = [m for b, g in pairs if (m := unify(substitute(wish, b), g, b)) is not None]
         for binding in bindings:
-            self._join(rest, binding, names, found, MAX_BINDINGS)
+            self._joiner.join(rest, binding, names, found, MAX_BINDINGS)
         return list(found)
 
     def restart(self) -> None:
@@ -246,14 +196,11 @@ class World:
         self.plan.clear()
         self._frames.clear()
 
-    def _fixed(self, atoms: list[Atom]) -> list[Atom]:
-        return [a for a in atoms if a[0] not in self.problem.domain.fluents]
-
     def retry(self, fact: object) -> str:
         """After a turn of the rules without success: "open" for another turn, else "refused".
 
-        Only one open subgoal at a time may depart from what is usual, and only from freedom 2
-        on: two departures at once would be a search, not a skill.
+        How many turns there are is the freedom's to say. Only one open subgoal at a time may
+        stray: two departures at once would be a search, not a skill.
         """
         atom = self._atom(fact)
         if self.halted:
@@ -275,62 +222,6 @@ class World:
         self._frames.pop()
         self._hopeless.add(self._key(atom))
         return "refused"
-
-    def _join(
-        self,
-        patterns: list[Atom],
-        binding: dict[str, str],
-        names: list[str],
-        found: dict[tuple[str, ...], None],
-        most: int,
-    ) -> None:
-        """Add to `found`, up to `most`, the values of `names` under which all patterns hold."""
-        if len(found) >= most:
-            return
-        if not patterns:
-            self._complete(binding, names, found, most)
-            return
-        number, lifted, facts = self._narrowest(patterns, binding)
-        rest = patterns[:number] + patterns[number + 1 :]
-        for fact in facts:
-            more = unify(lifted, fact, binding)
-            if more is None:
-                continue
-            if len(more) > len(binding):
-                self.spend("match")
-            self._join(rest, more, names, found, most)
-
-    def _narrowest(
-        self, patterns: list[Atom], binding: dict[str, str]
-    ) -> tuple[int, Atom, Sequence[Atom]]:
-        """The number of the pattern with the fewest facts to hold it against; it, bound; they."""
-        found: list[tuple[int, Atom, Sequence[Atom]]] = []
-        for number, pattern in enumerate(patterns):
-            bound = substitute(pattern, binding)
-            facts = self._facts.candidates(bound)
-            if not found or len(facts) < len(found[-1][2]):
-                found.append((number, bound, facts))
-            if not facts:
-                break
-        return found[-1]
-
-    def _complete(
-        self,
-        binding: dict[str, str],
-        names: list[str],
-        found: dict[tuple[str, ...], None],
-        most: int,
-    ) -> None:
-        """Let variables that no pattern binds be any object."""
-        loose = [n for n in names if n not in binding]
-        if not loose:
-            found[tuple(binding[n] for n in names)] = None
-            return
-        for thing in sorted(self.problem.objects):
-            if len(found) >= most:
-                return
-            self.spend("match")
-            self._complete({**binding, loose[0]: thing}, names, found, most)
 
     def act(self, *step: object) -> bool:
         """Do an action in the simulated world; False if it does not apply or breaks what stands."""
@@ -380,7 +271,7 @@ class World:
             return "refused"
         if self._exhausted() or self._key(atom) in self._hopeless:
             return "refused"
-        self._frames.append(_Frame(atom, self.state, len(self.plan)))
+        self._frames.append(Frame(atom, self.state, len(self.plan)))
         return "open"
 
     def _key(self, atom: Atom) -> _Hopeless:

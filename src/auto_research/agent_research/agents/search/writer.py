@@ -13,15 +13,14 @@ from auto_research.agent_research.agents.search.analogy import (
     interface_of,
     schemas_in,
 )
+from auto_research.agent_research.agents.search.causes import learn, trim
 from auto_research.agent_research.agents.search.render import NotAProgram, read, render
 from auto_research.agent_research.agents.search.rules import (
     Charge,
     Program,
     Rule,
-    learn,
     merge,
     schema_program,
-    trim,
 )
 from auto_research.agent_research.agents.search.trace import render_trace
 from auto_research.agent_research.operators import EditRequest, Episode
