@@ -8,8 +8,6 @@ import sys
 from typing import Any
 
 import pytest
-from auto_research_sage.retrieval import query_text
-from auto_research_sage.similarity import embedding_similarity, ngram_similarity
 from hypothesis import given
 from hypothesis import strategies as st
 from sage_cases import Workshop, Written, doors, operator
@@ -19,6 +17,11 @@ from auto_research.agent_research.agents.search.agent import SearchAgent
 from auto_research.agent_research.budget import Budget, Meter
 from auto_research.agent_research.library import Retire, apply_changes, view_of
 from auto_research.agent_research.operators import Choice
+from auto_research.agent_research.similarity import (
+    embedding_similarity,
+    ngram_similarity,
+    query_text,
+)
 from auto_research.errors import BudgetExceeded
 
 SIMILAR = ("sage.query-ngram", "sage.query-embedding", "sage.skill-embedding")
@@ -90,7 +93,7 @@ def test_likeness_of_a_text_to_itself_is_1() -> None:
 
 def test_likeness_is_the_same_in_another_process_without_a_network_or_a_home() -> None:
     code = (
-        "from auto_research_sage.similarity import *;"
+        "from auto_research.agent_research.similarity import *;"
         "print(embedding_similarity('open the door', 'unlock the gate'),"
         "ngram_similarity('open the door', 'unlock the gate'))"
     )

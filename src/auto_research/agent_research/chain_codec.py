@@ -59,6 +59,7 @@ def _episode_to_json(episode: Episode) -> dict[str, Json]:
         "written": list(episode.written),
         "evidence": episode.evidence,
         "error": episode.error,
+        "actions": list(episode.actions),
     }
 
 
@@ -77,4 +78,6 @@ def _episode_from_json(data: Mapping[str, Any], job: ChainJob) -> Episode:
         written=tuple(data["written"]),
         evidence=data["evidence"],
         error=data["error"],
+        actions=tuple(data["actions"]),
+        arm=job.arm,
     )

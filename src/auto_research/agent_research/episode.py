@@ -64,7 +64,8 @@ def run_episode(
         _meter=meter,
         _open=lambda other: agent.session(other, meter),
     )
-    visible = view_of(s for s in library.active() if s.id not in setting.arm.without)
+    arm = setting.arm
+    visible = view_of(s for s in library.active() if not arm.bare and s.id not in arm.without)
     choice, attempt = _attempt(task, visible, operators, ctx)
     episode = Episode(
         id=name,
@@ -78,6 +79,8 @@ def run_episode(
         spending=meter.spending(),
         evidence=attempt.evidence,
         error=attempt.error,
+        actions=attempt.actions,
+        arm=arm,
     )
     lines = list(attempt.transcript)
     changes: Sequence[Change] = ()

@@ -62,6 +62,15 @@ class Use:
 
 
 @dataclass(frozen=True, slots=True)
+class Arm:
+    """For paired rollouts: skills that this chain must go without, or all of them (`bare`)."""
+
+    without: frozenset[str] = frozenset()
+    label: str = ""
+    bare: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Episode:
     """One attempt at one task, as operators may see it.
 
@@ -82,6 +91,8 @@ class Episode:
     written: tuple[str, ...] = ()  # ids of the skills written from this episode
     evidence: Json = None
     error: str = ""
+    actions: tuple[str, ...] = ()  # what it did, step by step: ``verb<role,...>``, no objects
+    arm: Arm = Arm()
 
     @property
     def success(self) -> bool:
@@ -125,23 +136,21 @@ class CreditedGroup:
 class EditRequest:
     """Ask the agent's skill writer for skills.
 
-    create: new skills from a successful `episode`. revise: a new version of `base` that takes
-    in what `episode` showed. merge: one skill out of `bases`. schemas / trace: the controls
-    `all-schemas` and `raw-trace`.
+    create: new skills from a successful `episode`; with `span`, only what those of its actions
+    show. revise: a new version of the first of `bases` that takes in what `episode` showed, at
+    most `limit` new pieces of knowledge. merge: one skill out of `bases`. adapt: one skill for
+    `task` out of what fits of `bases`. shrink: each way to leave one piece of knowledge out of
+    the first of `bases`, in the order of the pieces. rule: texts on what sets `episode` apart
+    from `against`, a failure. schemas / trace: the controls `all-schemas` and `raw-trace`.
     """
 
-    kind: Literal["create", "revise", "merge", "schemas", "trace"]
+    kind: Literal["create", "revise", "merge", "adapt", "shrink", "rule", "schemas", "trace"]
     episode: Episode | None = None
     task: Task | None = None
     bases: tuple[Skill, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """For paired rollouts: skills that this chain must go without."""
-
-    without: frozenset[str] = frozenset()
-    label: str = ""
+    against: Episode | None = None
+    span: tuple[str, ...] = ()
+    limit: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,10 +72,15 @@ class Runner:
 
     def run(self) -> Checkpoint:
         """Train, then test, from wherever the last commit left off."""
-        while not self.at.trained:
-            self._training_step()
+        self.train_only()
         while self.at.scenarios < len(self.test):
             self._test_step()
+        return self.at
+
+    def train_only(self) -> Checkpoint:
+        """Train to the end, from wherever the last commit left off."""
+        while not self.at.trained:
+            self._training_step()
         return self.at
 
     def lost(self, under_way: UnderWay | None, why: str) -> Iterator[Mapping[str, Json]]:

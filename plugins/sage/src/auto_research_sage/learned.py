@@ -27,11 +27,10 @@ from auto_research.agent_research.operators import (
     RetrievalPolicy,
     Settings,
 )
+from auto_research.agent_research.similarity import ngram_similarity, query_text
 from auto_research.agent_research.skill import Skill
 from auto_research.benchmarks.base import Json, Task
 from auto_research.errors import UserError
-from auto_research_sage.retrieval import query_text
-from auto_research_sage.similarity import ngram_similarity
 
 FEATURES = ("some skill", "same scenario", "n-grams", "fit", "success rate", "failing streak")
 NONE = -1  # the index of the choice "no skill"

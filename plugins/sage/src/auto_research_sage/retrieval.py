@@ -8,15 +8,13 @@ from pydantic import Field
 
 from auto_research.agent_research.library import LibraryView
 from auto_research.agent_research.operators import Choice, Context, RetrievalPolicy, Settings
+from auto_research.agent_research.similarity import (
+    embedding_similarity,
+    ngram_similarity,
+    query_text,
+)
 from auto_research.agent_research.skill import Skill
 from auto_research.benchmarks.base import Task
-from auto_research_sage.similarity import embedding_similarity, ngram_similarity
-
-
-def query_text(task: Task) -> str:
-    """The task as a query: what it shows of its world and problem."""
-    seen = task.observation
-    return f"{seen['domain']}\n{seen['problem']}" if "problem" in seen else task.instruction
 
 
 class Similar(Settings):

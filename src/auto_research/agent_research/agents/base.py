@@ -28,6 +28,7 @@ class Attempt:
     evidence: Json = None
     error: str = ""
     flags: tuple[str, ...] = ()
+    actions: tuple[str, ...] = ()  # what was done, step by step: ``verb<role,...>``, no objects
 
 
 class Session(Protocol):

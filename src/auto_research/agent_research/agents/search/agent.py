@@ -14,6 +14,7 @@ from importlib.resources import files
 from auto_research.agent_research.agents.base import Attempt
 from auto_research.agent_research.agents.search.analogy import Analogy, find_analogy
 from auto_research.agent_research.agents.search.forward import Searcher
+from auto_research.agent_research.agents.search.programs import label
 from auto_research.agent_research.agents.search.question import answer
 from auto_research.agent_research.agents.search.world import World
 from auto_research.agent_research.agents.search.writer import write
@@ -127,6 +128,7 @@ class SearchSession:
                 "segments": list(story.segments),
             },
             flags=tuple(sorted(story.flags)),
+            actions=tuple(label(s, self.problem.domain) for s in story.plan),
         )
 
     def _answer(self, story: _Story) -> str | None:

@@ -8,17 +8,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from auto_research.agent_research.agents.search.analogy import (
-    Analogy,
     find_analogy,
     interface_of,
     schemas_in,
 )
 from auto_research.agent_research.agents.search.causes import learn, trim
+from auto_research.agent_research.agents.search.programs import (
+    completed,
+    limited,
+    narrowed,
+    shrunk,
+    translate,
+)
 from auto_research.agent_research.agents.search.render import NotAProgram, read, render
 from auto_research.agent_research.agents.search.rules import (
     Charge,
     Program,
-    Rule,
     merge,
     schema_program,
 )
@@ -39,6 +44,10 @@ def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
         return [_skill(program, interface_of(problem.domain), Provenance(), charge)]
     if request.kind == "merge":
         return _merge(request.bases, charge)
+    if request.kind == "shrink":
+        return _shrink(request.bases, charge)
+    if request.kind == "adapt":
+        return _adapt(request, charge)
     episode = request.episode
     if episode is None or "problem" not in episode.task.observation:
         return []
@@ -47,9 +56,12 @@ def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
         return shown.trace(charge)
     learned = shown.program(charge)
     if request.kind == "revise" and (learned is not None or len(request.bases) > 1):
-        return _revise(request.bases, learned, shown, charge)
+        return _revise(request, learned, shown, charge)
     if request.kind == "create" and learned is not None:
-        return [_skill(learned, interface_of(shown.domain), shown.provenance, charge)]
+        if request.span:
+            learned = narrowed(learned, request.span, shown.domain)
+        if learned.rules:
+            return [_skill(learned, interface_of(shown.domain), shown.provenance, charge)]
     return []
 
 
@@ -110,31 +122,61 @@ def _skill(
 
 
 def _revise(
-    bases: Sequence[Skill], learned: Program | None, shown: _Shown, charge: Charge
+    request: EditRequest, learned: Program | None, shown: _Shown, charge: Charge
 ) -> Sequence[Skill]:
     """The first base with what was learned, if anything, and what its kin, the other bases, know.
 
     In the first base's words and with its interface where its domain is the task's; else in the
     task's words and with the task's interface: a new line, which the operator forks.
     """
+    bases = request.bases
     own = find_analogy(bases[0].interface, shown.domain, charge)
-    programs = [] if learned is None else [learned]
-    for base in bases:
-        analogy = find_analogy(base.interface, shown.domain, charge)
-        program = _program(base)
-        if analogy is None or program is None:
-            continue
-        told = _translate(program, analogy)
-        if not analogy.exact:
-            told = replace(told, rules=_completed(told.rules, shown.domain))
-        programs.append(told)
-    merged = merge(programs)
+    known = _retold(bases, shown.domain, charge)
+    merged = merge(known if learned is None else [learned, *known])
+    if request.limit is not None:
+        merged = limited(merged, known[:1], request.limit)
     if not merged.rules:
         return []
     interface = interface_of(shown.domain)
     if own is not None and own.exact:
-        merged, interface = _translate(merged, own.back()), dict(bases[0].interface)
+        merged, interface = translate(merged, own.back()), dict(bases[0].interface)
     return [_skill(merged, interface, shown.provenance, charge)]
+
+
+def _retold(bases: Sequence[Skill], domain: Domain, charge: Charge) -> list[Program]:
+    """What of `bases` fits `domain`, in its words and with all that its actions ask for."""
+    programs: list[Program] = []
+    for base in bases:
+        analogy = find_analogy(base.interface, domain, charge)
+        program = _program(base)
+        if analogy is None or program is None:
+            continue
+        told = translate(program, analogy)
+        if not analogy.exact:
+            told = replace(told, rules=completed(told.rules, domain))
+        programs.append(told)
+    return programs
+
+
+def _adapt(request: EditRequest, charge: Charge) -> Sequence[Skill]:
+    """One skill for a task, out of all that fits of the bases."""
+    task = request.task
+    if task is None or "domain" not in task.observation:
+        return []
+    domain = read_domain(task.observation["domain"])
+    merged = merge(_retold(request.bases, domain, charge))
+    if not merged.rules:
+        return []
+    provenance = Provenance(scenario=task.scenario, task=task.id)
+    return [_skill(merged, interface_of(domain), provenance, charge)]
+
+
+def _shrink(bases: Sequence[Skill], charge: Charge) -> Sequence[Skill]:
+    """The first base less one rule, once for each rule."""
+    base = bases[0]
+    program = _program(base)
+    parts = [] if program is None else shrunk(program)
+    return [_skill(part, base.interface, base.provenance, charge) for part in parts]
 
 
 def _merge(bases: Sequence[Skill], charge: Charge) -> Sequence[Skill]:
@@ -145,7 +187,7 @@ def _merge(bases: Sequence[Skill], charge: Charge) -> Sequence[Skill]:
         analogy = find_analogy(base.interface, _domain_of(bases[0]), charge)
         if program is None or analogy is None or not analogy.exact:
             return []
-        programs.append(_translate(program, analogy))
+        programs.append(translate(program, analogy))
     return [_skill(merge(programs), bases[0].interface, bases[0].provenance, charge)]
 
 
@@ -158,50 +200,6 @@ def _program(skill: Skill) -> Program | None:
         return read(skill.source)
     except NotAProgram:
         return None
-
-
-def _translate(program: Program, analogy: Analogy) -> Program:
-    """The program in other words; a word the analogy lacks stays as it is."""
-    names, actions = analogy.predicates, analogy.actions
-
-    def atom(a: Atom) -> Atom:
-        return (names.get(a[0], a[0]), *a[1:])
-
-    def rule(r: Rule) -> Rule:
-        return Rule(
-            head=atom(r.head),
-            action=(actions.get(r.action[0], r.action[0]), *r.action[1:]),
-            needs=tuple(map(atom, r.needs)),
-            static=tuple(map(atom, r.static)),
-            via=tuple(map(atom, r.via)),
-            given=tuple(map(atom, r.given)),
-            seen=r.seen,
-        )
-
-    hints = {
-        (names.get(p, p), i, names.get(q, q), j): n for (p, i, q, j), n in program.hints.items()
-    }
-    goals = frozenset(names.get(g, g) for g in program.goals)
-    return Program(tuple(map(rule, program.rules)), hints, goals)
-
-
-def _completed(rules: Sequence[Rule], domain: Domain) -> tuple[Rule, ...]:
-    """The rules with all that their actions ask for in `domain`; without those it does not have."""
-    kept: list[Rule] = []
-    for rule in rules:
-        schema = domain.schemas.get(rule.action[0])
-        if schema is None or len(schema.params) != len(rule.action) - 1:
-            continue
-        binding = dict(zip(schema.params, rule.action[1:], strict=True))
-        asked = [(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.pre]
-        brought = [(a[0], *(binding.get(x, x) for x in a[1:])) for a in schema.add]
-        if rule.head not in brought:
-            continue
-        more = [a for a in asked if a not in rule.needs and a not in rule.static]
-        needs = (*rule.needs, *(a for a in more if a[0] in domain.fluents))
-        static = (*rule.static, *(a for a in more if a[0] not in domain.fluents))
-        kept.append(replace(rule, needs=needs, static=static))
-    return tuple(kept)
 
 
 def _rows(value: Json) -> Sequence[Json]:

@@ -7,7 +7,15 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
+from auto_research.benchmarks.base import Task
+
 _WORD = re.compile(r"[a-z][\w-]*")
+
+
+def query_text(task: Task) -> str:
+    """The task as a query: what it shows of its world and problem."""
+    seen = task.observation
+    return f"{seen['domain']}\n{seen['problem']}" if "problem" in seen else task.instruction
 
 
 @lru_cache(maxsize=4096)

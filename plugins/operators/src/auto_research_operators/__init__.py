@@ -1,0 +1,1 @@
+"""Operators of other papers for auto-research: one module a paper, in `papers`."""
