@@ -123,7 +123,7 @@ class Evaluation:
         with _run_dir(path, config, resume) as run_dir, SkillStore(run_dir.library_path) as store:
             self.registry.notify("run_started", run_dir=path, config=config)
             with self._workplace() as here:
-                done = self._carry_out(run_dir, store, here, workers, progressed)
+                done = self._carry_out(run_dir, store, here, workers, progressed, Runner.run)
                 flags = sorted({*done.flags, *self._flags(here.agent)})
             metrics = compute_metrics(
                 run_dir.rows(), counters=dict(done.counters), outside=done.outside
@@ -132,6 +132,28 @@ class Evaluation:
             self.registry.notify("run_finished", run_dir=path, metrics=metrics.to_json())
         return metrics
 
+    def train_only(
+        self,
+        path: Path,
+        *,
+        workers: int = 1,
+        progressed: Progressed = lambda phase, count: None,
+    ) -> None:
+        """Carry out the training phase alone in `path`, or what is left of it there.
+
+        Raises UserError; EvaluatorError if the sealed evaluator can no longer be started.
+        """
+        config = self.config.to_json()
+        begun = (path / "run.yaml").exists()
+        with _run_dir(path, config, begun) as run_dir, SkillStore(run_dir.library_path) as store:
+            if Checkpoint.from_json(store.state()).trained:
+                for row in run_dir.rows():
+                    progressed(row.phase, 1)
+                return
+            self.registry.notify("run_started", run_dir=path, config=config)
+            with self._workplace() as here:
+                self._carry_out(run_dir, store, here, workers, progressed, Runner.train_only)
+
     def _carry_out(
         self,
         run_dir: RunDir,
@@ -139,6 +161,7 @@ class Evaluation:
         here: Workplace,
         workers: int,
         progressed: Progressed,
+        steps: Callable[[Runner], Checkpoint],
     ) -> Checkpoint:
         pool = open_workers(here, self._furnisher(), workers)
         try:
@@ -155,7 +178,7 @@ class Evaluation:
                 notify=self._notify,
             )
             try:
-                return runner.run()
+                return steps(runner)
             except BaseException as error:
                 run_dir.append_attempts(runner.lost(here.under_way, type(error).__name__))
                 raise

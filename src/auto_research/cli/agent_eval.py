@@ -8,25 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from auto_research.cli.options import BOUNDS, RESUME, check_number, check_word, run_path
 from auto_research.cli.output import AsJson, print_json
 from auto_research.cli.session import installed
 from auto_research.errors import EvaluatorError, UserError
 
 if TYPE_CHECKING:
     from auto_research.evaluate import Evaluation
-
-RESUME = "the same command with --resume goes on from there"
-# What each number may be; beyond the upper ends lies no use, only a machine brought to its knees.
-BOUNDS = {
-    "--episodes": (1, 100_000),
-    "--seed": (0, 2**63),
-    "--train-seed": (0, 2**63),
-    "--train-scenarios": (0, 100_000),
-    "--units": (1, 10**12),
-    "--max-units": (0, 10**15),
-    "--workers": (1, 256),
-    "--limit": (1, 2**63),
-}
 
 
 def agent_eval(
@@ -71,9 +59,9 @@ def agent_eval(
     """Evaluate a method: train it, run the test stream, print the figures and write a report."""
     numbers = (episodes, seed, train_seed, train_scenarios, units, max_units, workers, limit)
     for option, number in zip(BOUNDS, numbers, strict=True):
-        _check_number(option, number)
-    _check_word("--split", split, ("test", "validation"))
-    _check_word("--test-feedback", test_feedback, ("own", "verdict"))
+        check_number(option, number)
+    check_word("--split", split, ("test", "validation"))
+    check_word("--test-feedback", test_feedback, ("own", "verdict"))
 
     from auto_research.agent_research.method import load_method
     from auto_research.evaluate import EvalRequest, prepare
@@ -95,7 +83,7 @@ def agent_eval(
         units=units,
         run_units=max_units,
     )
-    path = _run_path(out, name or f"{request.method.name}-{benchmark}-seed{seed}", resume)
+    path = run_path(out, name or f"{request.method.name}-{benchmark}-seed{seed}", resume)
     try:
         evaluation = prepare(request, registry)
         if dry_run:
@@ -108,37 +96,6 @@ def agent_eval(
         print_json(result)
     else:
         _show(result)
-
-
-def _check_number(option: str, number: int | None) -> None:
-    least, most = BOUNDS[option]
-    if number is not None and not least <= number <= most:
-        raise UserError(f"{number} is out of range", where=option, mend=f"from {least} to {most}")
-
-
-def _check_word(option: str, word: str, known: tuple[str, str]) -> None:
-    if word not in known:
-        raise UserError(f"unknown value {word!r}", where=option, mend=" or ".join(known))
-
-
-def _run_path(out: Path, stem: str, resume: bool) -> Path:
-    """A fresh directory for the run, or with `resume` the newest that there is."""
-    if Path(stem).name != stem:
-        raise UserError(f"a run's name is no path: {stem!r}", where="--name")
-    newest, path, number = None, out / stem, 1
-    try:
-        while path.exists():
-            number += 1
-            newest, path = path, out / f"{stem}-{number}"
-    except OSError as error:
-        raise UserError(f"cannot look there: {error.strerror}", where=str(path)) from None
-    if not resume:
-        return path
-    if newest is None:
-        raise UserError(
-            f"there is no run {stem!r} to resume", where=str(out), mend="check --out and --name"
-        )
-    return newest
 
 
 def _carry_out(evaluation: Evaluation, path: Path, workers: int, resume: bool) -> dict[str, Any]:
