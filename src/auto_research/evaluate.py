@@ -114,15 +114,17 @@ class Evaluation:
         workers: int = 1,
         resume: bool = False,
         progressed: Progressed = lambda phase, count: None,
+        at: Workplace | None = None,
     ) -> Metrics:
         """Carry the run out in `path` and write its metrics.
 
+        `at` is a workplace to borrow, which stays open: one worker, and no process started.
         Raises UserError; EvaluatorError if the sealed evaluator can no longer be started.
         """
         config = self.config.to_json()
         with _run_dir(path, config, resume) as run_dir, SkillStore(run_dir.library_path) as store:
             self.registry.notify("run_started", run_dir=path, config=config)
-            with self._workplace() as here:
+            with self._workplace(at) as here:
                 done = self._carry_out(run_dir, store, here, workers, progressed, Runner.run)
                 flags = sorted({*done.flags, *self._flags(here.agent)})
             metrics = compute_metrics(
@@ -185,14 +187,22 @@ class Evaluation:
         finally:
             pool.close()
 
-    @contextmanager
-    def _workplace(self) -> Iterator[Workplace]:
+    def open_workplace(self) -> Workplace:
+        """A workplace for this evaluation, or for one of another method on the same tasks."""
         request = self.request
-        here = Workplace(
+        return Workplace(
             _agent(self.registry, request.agent),
             request.method.build(self.registry),
             lambda: _evaluators(self.benchmark, request.split, request.seed, request.train_seed),
         )
+
+    @contextmanager
+    def _workplace(self, at: Workplace | None = None) -> Iterator[Workplace]:
+        if at is not None:
+            at.operators = self.request.method.build(self.registry)
+            yield at
+            return
+        here = self.open_workplace()
         try:
             yield here
         finally:
@@ -223,9 +233,15 @@ class Evaluation:
         self.registry.notify("episode_finished", row=row.to_json())
 
 
-def prepare(request: EvalRequest, registry: Registry) -> Evaluation:
-    """Check the request against what is installed and fetch the tasks. Raises UserError."""
-    benchmark = find("benchmark", request.benchmark, registry.benchmarks)(_options(request))
+def prepare(
+    request: EvalRequest, registry: Registry, benchmark: Benchmark | None = None
+) -> Evaluation:
+    """Check the request against what is installed and fetch the tasks. Raises UserError.
+
+    `benchmark` is one that an equal request has opened before, to be used again.
+    """
+    if benchmark is None:
+        benchmark = find("benchmark", request.benchmark, registry.benchmarks)(_options(request))
     agent = _agent(registry, request.agent)
     if request.episodes < 1:
         raise UserError(f"{request.episodes} episodes asked for", mend="ask for at least 1")
