@@ -7,18 +7,13 @@ content security policy lets only the report's own script run, and nothing reach
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import io
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import yaml
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from auto_research.agent_research.durable import write_atomic
@@ -27,16 +22,15 @@ from auto_research.agent_research.skill import Skill
 from auto_research.agent_research.store import SkillStore
 from auto_research.errors import UserError
 from auto_research.reporting import figures
-from auto_research.reporting.highlight import highlight
 from auto_research.reporting.lineage import Change, causes, growth, trees
 from auto_research.reporting.notes import notes, warnings
+from auto_research.reporting.page import csp_hash, environment, text_of
 from auto_research.reporting.summary import Row, Summary, summarise
 from auto_research.reporting.words import (
     METRICS,
     PHASE_NAMES,
     RATES,
     budget_line,
-    count,
     counters,
     figure,
     interval,
@@ -93,15 +87,15 @@ def _parts(
     summary = summarise(rows, causes(log))
     spending = metrics.get("spending") or {"units_by_kind": summary.units}
     units = phase_spending(spending)
-    style, script = _text("report.css"), _text("report.js")
+    style, script = text_of("report.css"), text_of("report.js")
     return (
-        _environment()
+        environment()
         .get_template("report.html.j2")
         .generate(
             style=Markup(style),
             script=Markup(script),
-            style_hash=_hash(style),
-            script_hash=_hash(script),
+            style_hash=csp_hash(style),
+            script_hash=csp_hash(script),
             method=method_name(config["method"]),
             config=config,
             config_text=yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True),
@@ -176,29 +170,3 @@ def _read_metrics(path: Path) -> Mapping[str, Any]:
         return dict(json.loads(path.read_text("utf-8")))
     except (ValueError, TypeError) as error:
         raise UserError(f"no metrics: {error}", where=str(path)) from None
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("auto_research.reporting"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters.update(
-        highlight=highlight,
-        count=count,
-        episode_link=lambda episode: "#episode=" + quote(episode, safe=""),
-        phase=lambda phase: PHASE_NAMES.get(phase, phase),
-    )
-    return environment
-
-
-def _text(name: str) -> str:
-    return resources.files("auto_research.reporting").joinpath("templates", name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    """The content-security-policy name of an inline script or style."""
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
