@@ -141,7 +141,8 @@ class EditRequest:
     most `limit` new pieces of knowledge. merge: one skill out of `bases`. adapt: one skill for
     `task` out of what fits of `bases`. shrink: each way to leave one piece of knowledge out of
     the first of `bases`, in the order of the pieces. rule: texts on what sets `episode` apart
-    from `against`, a failure. schemas / trace: the controls `all-schemas` and `raw-trace`.
+    from `against`, a failure; the next version of the first of `bases` where that is a text for
+    the same kind of world. schemas / trace: the controls `all-schemas` and `raw-trace`.
     """
 
     kind: Literal["create", "revise", "merge", "adapt", "shrink", "rule", "schemas", "trace"]

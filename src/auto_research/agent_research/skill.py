@@ -165,8 +165,17 @@ def _key(key: object) -> str:
     return str(plain_data(key))
 
 
-def text_skill(text: str, *, name: str, provenance: Provenance = Provenance()) -> Skill:
-    """A skill that is a rule or document in words."""
+def text_skill(
+    text: str,
+    *,
+    name: str,
+    interface: Mapping[str, Json] | None = None,
+    provenance: Provenance = Provenance(),
+) -> Skill:
+    """A skill that is a rule or document in words.
+
+    Raises ValueError if `interface` is not plain data.
+    """
     identity = content_id("text", text)
     first = text.strip().splitlines()[0] if text.strip() else ""
     return Skill(
@@ -176,6 +185,7 @@ def text_skill(text: str, *, name: str, provenance: Provenance = Provenance()) -
         signature="",
         docstring=first,
         source=text,
+        interface={key: plain_data(value) for key, value in (interface or {}).items()},
         lineage=identity,
         provenance=provenance,
     )

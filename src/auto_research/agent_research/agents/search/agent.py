@@ -1,7 +1,8 @@
 """The agent `search`: deterministic, no model, no domain's name or rule in its code.
 
 With skills it runs them in the sandbox, best first, and mends what gets stuck by a short local
-search; without one that carries it to the goal it searches from where it got to.
+search; without one that carries it to the goal it searches from where it got to. Texts among
+the skills say what its searches try first.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from importlib.resources import files
 
 from auto_research.agent_research.agents.base import Attempt
+from auto_research.agent_research.agents.search.advice import Counsel, heed
 from auto_research.agent_research.agents.search.analogy import Analogy, find_analogy
 from auto_research.agent_research.agents.search.forward import Searcher
 from auto_research.agent_research.agents.search.programs import label
@@ -74,6 +76,8 @@ class _Story:
     uses: list[Use] = field(default_factory=list)
     lines: list[TranscriptLine] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
+    counsel: Counsel = field(default_factory=Counsel)
+    searcher: Searcher | None = None
 
     def tell(self, at: str, text: str) -> None:
         self.lines.append(TranscriptLine(at, text))
@@ -117,6 +121,8 @@ class SearchSession:
             solved = self._solve(skills, story)
         except BudgetExceeded as error:
             story.tell("budget", f"out of units: {error}")
+        tried = story.searcher.tried if story.searcher is not None else {}
+        story.uses += story.counsel.uses(searched=bool(tried), solved=solved)
         return Attempt(
             submission=Submission(tuple(story.plan) if solved else None, reply),
             own_check=solved,
@@ -126,6 +132,7 @@ class SearchSession:
             evidence={
                 "plan": [list(s) for s in story.plan],
                 "segments": list(story.segments),
+                "tried": dict(sorted(tried.items())),
             },
             flags=tuple(sorted(story.flags)),
             actions=tuple(label(s, self.problem.domain) for s in story.plan),
@@ -140,10 +147,16 @@ class SearchSession:
         return reply
 
     def _solve(self, skills: Sequence[Skill], story: _Story) -> bool:
-        searcher = Searcher(self.problem, self.meter.spend)
+        texts = [skill for skill in skills if skill.kind == "text"]
+        story.counsel = heed(texts, self._analogy, self.problem.domain, self.meter.spend)
+        story.lines += story.counsel.lines
+        searcher = Searcher(self.problem, self.meter.spend, story.counsel.weights)
+        story.searcher = searcher
         best: tuple[int, World] | None = None
         exact = False
         for skill in skills:
+            if skill.kind == "text":
+                continue
             if exact and self.fit(skill) < 1.0:
                 continue  # what knows the whole world got stuck: what knows a part would too
             exact = exact or self.fit(skill) == 1.0

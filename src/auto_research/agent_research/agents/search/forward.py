@@ -2,29 +2,42 @@
 
 This is what the agent does without an applicable skill, and its local repair when a skill gets
 stuck. It is domain-independent: a state is a bit mask over the reachable fluents, the heuristic
-counts unmet goals, ties go to the state found first.
+counts unmet goals, ties go to the state found first. Where advice was given (`advice.py`), ties go
+to the state on whose way the actions weigh least, then to the one found first.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from auto_research.agent_research.agents.search.facts import Index, unify
 from auto_research.pddl import Atom, Problem, Schema, Step, substitute
 from auto_research.pddl.strips import State, instantiate
 
 Charge = Callable[[str, int], None]
+NEUTRAL = 1  # what an action weighs that no advice speaks of, once advice was given
 
 
 class Searcher:
-    """Forward search over one problem. Grounding happens once, on first use, and is charged."""
+    """Forward search over one problem. Grounding happens once, on first use, and is charged.
 
-    def __init__(self, problem: Problem, charge: Charge) -> None:
+    `weights`: what each action weighs, by name; without any, all ways are alike.
+    """
+
+    def __init__(
+        self, problem: Problem, charge: Charge, weights: Mapping[str, int] | None = None
+    ) -> None:
         self._problem, self._charge = problem, charge
+        self._weights = weights or {}
         self._operators: _Operators | None = None
+
+    @property
+    def tried(self) -> Mapping[str, int]:
+        """By action, how many states it has led to in all searches so far."""
+        return self._operators.tried if self._operators is not None else {}
 
     def plan(
         self, start: State, goal: Iterable[Atom], limit: int | None = None
@@ -35,15 +48,18 @@ class Searcher:
         unit of kind ``expand``. Raises BudgetExceeded.
         """
         if self._operators is None:
-            self._operators = _Operators(self._problem, self._charge)
+            self._operators = _Operators(self._problem, self._charge, self._weights)
         undecidedgoals = [a for a in goal if a not in self._problem.static]
         return self._operators.search(start, undecidedgoals, limit, self._charge)
+
+
+_Entry = tuple[int, int, int, int, Step]  # preconditions, what is kept, added; weight; the action
 
 
 class _Operators:
     """Ground actions as bit masks, indexed by one precondition so that few are ever looked at."""
 
-    def __init__(self, problem: Problem, charge: Charge) -> None:
+    def __init__(self, problem: Problem, charge: Charge, weights: Mapping[str, int]) -> None:
         self.bit: dict[Atom, int] = {a: i for i, a in enumerate(sorted(problem.init))}
         steps = list(reachable_steps(problem, charge))
         grounds = [g for s in steps if (g := instantiate(problem.domain, s)) is not None]
@@ -54,13 +70,14 @@ class _Operators:
         for ground in grounds:
             for atom in ground.pre:
                 uses[atom] = uses.get(atom, 0) + 1
-        self.always: list[tuple[int, int, int, Step]] = []
-        self.watching: dict[int, list[tuple[int, int, int, Step]]] = {}
+        self.always: list[_Entry] = []
+        self.watching: dict[int, list[_Entry]] = {}
         for ground in grounds:
             entry = (
                 self.mask(ground.pre),
                 ~self.mask(a for a in ground.delete if a in self.bit),
                 self.mask(ground.add),
+                weights.get(ground.step[0], NEUTRAL) if weights else 0,
                 ground.step,
             )
             if ground.pre:
@@ -69,6 +86,7 @@ class _Operators:
             else:
                 self.always.append(entry)
         self._watched = sum(self.watching)
+        self.tried: Counter[str] = Counter()
 
     def mask(self, atoms: Iterable[Atom]) -> int:
         mask = 0
@@ -85,21 +103,34 @@ class _Operators:
         first = self.mask(a for a in start if a in self.bit)
         if first & target == target:
             return []
-        order = itertools.count()
         parents: dict[int, tuple[int, Step] | None] = {first: None}
-        queue = [((target & ~first).bit_count(), next(order), first)]
+        try:
+            return self._expand(first, target, limit, charge, parents)
+        finally:
+            self.tried.update(link[1][0] for link in parents.values() if link is not None)
+
+    def _expand(
+        self,
+        first: int,
+        target: int,
+        limit: int | None,
+        charge: Charge,
+        parents: dict[int, tuple[int, Step] | None],
+    ) -> list[Step] | None:
+        order = itertools.count()
+        queue = [((target & ~first).bit_count(), 0, next(order), first)]
         watching, always = self.watching, self.always
         while queue and (limit is None or limit > 0):
-            state = heapq.heappop(queue)[2]
+            _, way, _, state = heapq.heappop(queue)
             charge("expand", 1)
             limit = None if limit is None else limit - 1
             rest = state & self._watched
-            entries: list[tuple[int, int, int, Step]] = list(always)
+            entries: list[_Entry] = list(always)
             while rest:
                 low = rest & -rest
                 rest ^= low
                 entries += watching[low]
-            for pre, keep, add, step in entries:
+            for pre, keep, add, weight, step in entries:
                 if pre & state != pre:
                     continue
                 new = (state & keep) | add
@@ -108,7 +139,8 @@ class _Operators:
                 parents[new] = (state, step)
                 if new & target == target:
                     return _path(parents, new)
-                heapq.heappush(queue, ((target & ~new).bit_count(), next(order), new))
+                unmet = (target & ~new).bit_count()
+                heapq.heappush(queue, (unmet, way + weight, next(order), new))
         return None
 
 

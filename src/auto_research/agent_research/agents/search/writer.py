@@ -1,5 +1,6 @@
 """The deterministic skill writer: turns what an attempt showed into a function skill, or a new
-version of one. Every rule written and every action simulated on the way is charged.
+version of one, and a text rule by `advice.py`. Every rule written and every action simulated on
+the way is charged.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from auto_research.agent_research.agents.search.advice import advise
 from auto_research.agent_research.agents.search.analogy import (
     find_analogy,
     interface_of,
@@ -48,6 +50,8 @@ def write(request: EditRequest, charge: Charge) -> Sequence[Skill]:
         return _shrink(request.bases, charge)
     if request.kind == "adapt":
         return _adapt(request, charge)
+    if request.kind == "rule":
+        return advise(request, charge)
     episode = request.episode
     if episode is None or "problem" not in episode.task.observation:
         return []
