@@ -6,7 +6,7 @@ which of them helped, and, by `ctx.fit`, which attempts are of one kind.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -23,6 +23,7 @@ from auto_research.agent_research.operators import Context, EditRequest, Episode
 from auto_research.agent_research.skill import Skill
 
 Kind = Literal["add", "modify", "remove"]
+BaseOf = Callable[[Episode, LibraryView], Skill | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,25 +47,33 @@ def proposals(
     """Every edit that the batch suggests, those first that may help most of its failures."""
     found = [
         *modifications(batch, library, ctx, shown=shown),
-        *additions(batch, library, ctx, shown=shown),
+        *additions(unaided(batch), library, ctx, shown=shown),
         *removals(batch, library),
     ]
+    return by_need(found, batch, ctx)
+
+
+def by_need(found: Sequence[Proposal], batch: Sequence[Episode], ctx: Context) -> list[Proposal]:
+    """The edits, those first whose skill fits more of the batch's failures."""
     failures = [e for e in batch if not e.success]
     need = {id(p): _need(p, failures, ctx) for p in found}
     return sorted(found, key=lambda p: -need[id(p)])
 
 
+def unaided(batch: Sequence[Episode]) -> list[Episode]:
+    """The successes in which no skill ran."""
+    return [e for e in batch if e.success and not e.error and not any(u.called for u in e.uses)]
+
+
 def additions(
-    batch: Sequence[Episode], library: LibraryView, ctx: Context, *, shown: int = 3
+    successes: Sequence[Episode], library: LibraryView, ctx: Context, *, shown: int = 3
 ) -> list[Proposal]:
-    """ADD: a skill for each kind of task that was solved without any skill running.
+    """ADD: a skill for each kind of task among the successes.
 
     A kind is what one skill fits entirely; the skill takes in up to `shown` of its successes.
     """
     found: list[Proposal] = []
-    for episode in batch:
-        if not episode.success or episode.error or any(use.called for use in episode.uses):
-            continue
+    for episode in successes:
         place = _place(episode, [p.skill for p in found], ctx)
         if place is None:
             written = ctx.write(EditRequest("create", episode=episode))
@@ -86,15 +95,17 @@ def modifications(
     *,
     shown: int = 3,
     limit: int | None = None,
+    base_of: BaseOf | None = None,
 ) -> list[Proposal]:
     """MODIFY: new versions of the skills that ran and did not help, by what up to `shown` showed.
 
     A version for another kind of task than the skill's own starts a line of its own. `limit`: at
-    most so many new pieces of knowledge an episode.
+    most so many new pieces of knowledge an episode. `base_of`: the skill that an episode calls to
+    revise (default `stuck_skill`).
     """
     found: list[Proposal] = []
     for episode in batch:
-        base = None if episode.error else stuck_skill(episode, library)
+        base = None if episode.error else (base_of or stuck_skill)(episode, library)
         if base is None:
             continue
         mine = [p for p in found if base.id in bases_of(p.change)]
