@@ -148,6 +148,30 @@ def difference(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class TaskDifference:
+    """One task of a line less the baseline's: `joint` is 1 (gained), 0 or -1 (lost)."""
+
+    task: str
+    joint: int
+    cost: float
+
+
+def task_differences(line: Line, base: Line) -> list[TaskDifference]:
+    """Each task that both have, the one that got cheapest first."""
+    mine, theirs = episodes(line), episodes(base)
+    found = [
+        TaskDifference(
+            key[1],
+            mine[key].outcome.success - theirs[key].outcome.success,
+            round(mine[key].outcome.cost - theirs[key].outcome.cost, 6),
+        )
+        for key in mine
+        if key in theirs
+    ]
+    return sorted(found, key=lambda task: (task.cost, task.joint, task.task))
+
+
 def pareto_front(points: Mapping[str, tuple[float, float]]) -> list[str]:
     """Names of the points (joint, total cost) that no other beats: joint up, total cost down.
 

@@ -52,13 +52,15 @@ def nice_step(rough: float) -> float:
 def chart(
     name: str, title: str, words: str, parts: Sequence[Markup], height: int = HEIGHT
 ) -> Markup:
+    """A figure with a title and a description for who cannot see it; `name` is unique in the page."""
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-labelledby="{n}-t {n}-d">'
         '<title id="{n}-t">{}</title><desc id="{n}-d">{}</desc>{}</svg>'
     ).format(WIDTH, height, title, words, Markup("").join(parts), n=name)
 
 
-def axes(x: Scale, y: Scale, label: str) -> Markup:
+def axes(x: Scale, y: Scale, label: str, *, whole: bool = True) -> Markup:
+    """Both axes with grid and ticks; `label` tells x, which counts things if `whole`."""
     parts = [
         Markup(
             '<line class="grid" x1="{}" x2="{}" y1="{y}" y2="{y}"/>'
@@ -66,12 +68,12 @@ def axes(x: Scale, y: Scale, label: str) -> Markup:
         ).format(LEFT, RIGHT, LEFT - 6, f"{tick:g}", y=y(tick), ty=y(tick) + 4)
         for tick in y.ticks(4)
     ]
-    ticks = [tick for tick in x.ticks(5) if tick == int(tick) and tick <= x.high]
+    ticks = [tick for tick in x.ticks(5) if tick <= x.high and (not whole or tick == int(tick))]
     parts += [
         Markup(
             '<line class="axis" x1="{x}" x2="{x}" y1="{}" y2="{}"/>'
             '<text class="mid" x="{x}" y="{}">{}</text>'
-        ).format(BOTTOM, BOTTOM + 4, BOTTOM + 18, count(tick), x=x(tick))
+        ).format(BOTTOM, BOTTOM + 4, BOTTOM + 18, count(tick) if whole else f"{tick:g}", x=x(tick))
         for tick in ticks
     ]
     parts.append(
@@ -84,6 +86,7 @@ def axes(x: Scale, y: Scale, label: str) -> Markup:
 
 
 def legend(entries: Sequence[tuple[str, str]], left: float) -> Markup:
+    """Classes of marks and what each means, in a row from `left`."""
     parts = []
     for mark, label in entries:
         if mark.startswith("dot"):
@@ -99,12 +102,14 @@ def legend(entries: Sequence[tuple[str, str]], left: float) -> Markup:
 
 
 def bar(name: str, left: float, top: float, width: float, height: float = 16) -> Markup:
+    """A bar of class `name`."""
     return Markup('<rect class="{}" x="{}" y="{}" width="{}" height="{}"/>').format(
         name, left, top, width, height
     )
 
 
 def line(points: Sequence[Point], name: str) -> Markup:
+    """A line through `points`, of class `name`."""
     path = " ".join(f"{x:g},{y:g}" for x, y in points)
     return Markup('<polyline class="series {}" points="{}"/>').format(name, path)
 
