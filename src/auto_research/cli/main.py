@@ -15,6 +15,7 @@ import typer
 from auto_research.cli.agent_eval import agent_eval
 from auto_research.cli.benchmarks import benchmarks_app
 from auto_research.cli.compare import compare
+from auto_research.cli.evolve import evolve
 from auto_research.cli.library import library_app
 from auto_research.cli.methods import methods_app
 from auto_research.cli.operators import operators_app
@@ -31,6 +32,7 @@ app = typer.Typer(
 )
 app.command("agent-eval")(agent_eval)
 app.command("compare")(compare)
+app.command("evolve")(evolve)
 app.add_typer(methods_app, name="methods")
 app.add_typer(operators_app, name="operators")
 app.add_typer(benchmarks_app, name="benchmarks")

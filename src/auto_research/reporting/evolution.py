@@ -1,0 +1,155 @@
+"""The report of a search, finished or not, as one HTML file; and its table for the terminal.
+
+Reads what `evolve` left in its directory and nothing else. Transcripts stay packed until a reader
+opens a trial, so a search of hundreds of genomes still makes a page of a few megabytes.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+from markupsafe import Markup
+from rich.table import Table
+from rich.text import Text
+
+from auto_research.agent_research.durable import whole_lines, write_atomic
+from auto_research.errors import UserError
+from auto_research.reporting.front import Dot, front_figure, fronts
+from auto_research.reporting.page import csp_hash, environment, text_of
+from auto_research.reporting.words import count, rate
+
+SIDES = {"champion": "Champion", "random_champion": "Random search's champion", "sage": "sage"}
+GAPS = {
+    "champion_minus_sage": "Champion minus sage",
+    "random_champion_minus_sage": "Random search's champion minus sage",
+    "champion_minus_random_champion": "Champion minus random search's",
+}
+SLOTS = ("retrieval", "update", "reward", "rollout")
+CELLS = {"1": ("success", "✓"), "0": ("failure", "✗"), "e": ("error", "!"), "?": ("none", "?")}
+
+
+def write_evolution_report(folder: Path) -> Path:
+    """Write `report.html` of a search and return its path. Raises UserError if none is there."""
+    try:
+        config = yaml.safe_load((folder / "evolve.yaml").read_bytes())
+        trials = [json.loads(line) for line in whole_lines(folder / "trials.jsonl")]
+        result = _read(folder / "result.json")
+        ancestry = _read(folder / "lineage.json")
+    except (OSError, ValueError, yaml.YAMLError) as error:
+        raise UserError(f"no search can be read there: {error}", where=str(folder)) from None
+    style = text_of("report.css") + text_of("evolution.css")
+    script = text_of("evolution.js")
+    templates = environment()
+    templates.filters.update(rate=_rate, cell=lambda letter: CELLS.get(letter, CELLS["?"]))
+    dots = list(_dots(trials))
+    page = templates.get_template("evolution.html.j2").render(
+        style=Markup(style),
+        script=Markup(script),
+        style_hash=csp_hash(style),
+        script_hash=csp_hash(script),
+        config=config,
+        config_text=yaml.safe_dump(config, sort_keys=False, allow_unicode=True),
+        trials=trials,
+        result=result,
+        sides=[(label, result["test"][side]) for side, label in SIDES.items()] if result else [],
+        gaps=[
+            (label, result["claim"][key]) for key, label in GAPS.items() if key in result["claim"]
+        ]
+        if result
+        else [],
+        champions=result.get("champions", {}),
+        front=front_figure(dots) if dots else "",
+        fronts=fronts(dots),
+        generations=sorted({trial["generation"] for trial in trials}),
+        frequencies=list(_frequencies(trials)),
+        ancestors=list(_ancestors(ancestry)),
+        blocks=dict(_blocks(folder, trials)),
+        slots=SLOTS,
+    )
+    write_atomic(folder / "report.html", page.encode("utf-8", "replace"))
+    return folder / "report.html"
+
+
+def champions_table(result: Mapping[str, Any]) -> Table:
+    """The champions and sage on test, from the `evolve --json` object."""
+    title = Text(f"{result['benchmark']}, seed {result['seed']}: on test", "bold")
+    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False)
+    for column in ("", "joint success", "average cost", "total cost", "on validation"):
+        table.add_column(column, justify="left" if not column else "right")
+    for side, label in SIDES.items():
+        run, seen = result["test"][side], result["champions"].get(side)
+        cells = (
+            [rate(run[key]) for key in ("joint_success", "average_cost", "total_cost")]
+            if ("failed" not in run)
+            else ["failed", "", ""]
+        )
+        known = rate(seen["validation"]["joint_success"]) if seen else ""
+        table.add_row(label, *cells, known)
+    for key, label in GAPS.items():
+        if gap := result["claim"].get(key):
+            joint = gap["joint_success"]
+            told = f"{joint['value']:+.4f} [{joint['low']:+.4f}, {joint['high']:+.4f}]"
+            table.add_row(
+                label, told, f"{gap['average_cost']['value']:+.4f}", f"{gap['total_cost']:+.4f}", ""
+            )
+    evaluated = result["evaluations"]
+    table.caption = Text(
+        f"{evaluated['distinct']} genomes evaluated, {evaluated['failed']} failed; "
+        f"{count(evaluated['units'])} units spent by trials"
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def _read(path: Path) -> dict[str, Any]:
+    """A JSON object, empty while the search is unfinished."""
+    return dict(json.loads(path.read_bytes())) if path.is_file() else {}
+
+
+def _rate(value: object) -> str:
+    return rate(value) if isinstance(value, int | float) else "–"
+
+
+def _dots(trials: Iterable[Mapping[str, Any]]) -> Iterator[Dot]:
+    for trial in trials:
+        if trial["status"] == "done":
+            random = trial["arm"] == "random"
+            yield Dot(trial["cost"], trial["joint"], trial["generation"], random)
+
+
+def _frequencies(trials: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """For each operator that evolution tried: how often in each generation."""
+    mine = [trial for trial in trials if trial["arm"] == "evolution"]
+    generations = sorted({trial["generation"] for trial in mine})
+    for slot in SLOTS:
+        counts: Counter[tuple[str, int]] = Counter(
+            (trial["method"][slot]["use"], trial["generation"]) for trial in mine
+        )
+        totals: Counter[str] = Counter(trial["method"][slot]["use"] for trial in mine)
+        for use, total in sorted(totals.items(), key=lambda item: (-item[1], item[0])):
+            yield {
+                "slot": slot,
+                "use": use,
+                "counts": [counts[use, generation] for generation in generations],
+                "total": total,
+            }
+
+
+def _ancestors(ancestry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The champion and all it came from, nearest first."""
+    genomes = {genome["hash"]: genome for genome in ancestry.get("genomes", ())}
+    return (genomes[known] for known in ancestry.get("ancestors", ()))
+
+
+def _blocks(folder: Path, trials: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Markup]]:
+    """The packed transcripts there are, each genome's once."""
+    for genome in dict.fromkeys(trial["hash"] for trial in trials):
+        path = folder / "transcripts" / f"{genome[:16]}.json.z"
+        if path.is_file():
+            yield genome, Markup(base64.b64encode(path.read_bytes()).decode("ascii"))
