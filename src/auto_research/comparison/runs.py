@@ -131,10 +131,11 @@ def _config(run: RunDir) -> Mapping[str, Any]:
         for key in ("units", "units_per_episode"):
             if _whole(config["budget"], key, where) == 0:
                 raise UserError(f"budget.{key} is 0", where=where)
-        for text in (config["method"]["name"], config["method"]["rollout"]["use"]):
+        named = [config[key] for key in ("benchmark", "benchmark_hash", "split", "agent")]
+        for text in (config["method"]["name"], config["method"]["rollout"]["use"], *named):
             if not isinstance(text, str):
                 raise UserError(f"{text!r} is no name", where=where)
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, AttributeError) as error:
         raise UserError(f"no proper configuration of a run: {error}", where=where) from None
     return dict(config)
 
