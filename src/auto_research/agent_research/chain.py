@@ -76,14 +76,49 @@ class ChainOutcome:
         return ChainResult(self.episodes, library, self.changes, self.origins)
 
 
-def run_chain(
+@dataclass
+class AttemptedChain:
+    """A chain that has been attempted and handed in; its verdicts may still be out."""
+
+    job: ChainJob
+    evaluator: Evaluator
+    results: list[EpisodeResult] = field(default_factory=list)
+    tickets: list[Ticket] = field(default_factory=list)
+    library: LibraryView = field(default_factory=LibraryView)
+    origins: dict[str, int] = field(default_factory=dict)
+    flags: set[str] = field(default_factory=set)
+
+    def hand_in(self, evaluator: Evaluator) -> None:
+        """Hand all of it in once more, to an evaluator that took the place of one that died."""
+        self.evaluator = evaluator
+        self.tickets = [_submit(evaluator, r.episode.task, r) for r in self.results]
+
+    def outcome(self) -> ChainOutcome:
+        """Wait for the verdicts."""
+        job = self.job
+        judged = [
+            _judged(result, ticket, self.evaluator, job.verdicts_to_operators)
+            for result, ticket in zip(self.results, self.tickets, strict=True)
+        ]
+        flags = self.flags.union(*(result.flags for result in self.results))
+        return ChainOutcome(
+            episodes=tuple(episode for episode, _ in judged),
+            rows=tuple(replace(row, group=job.group, sibling=job.sibling) for _, row in judged),
+            changes=tuple(change for result in self.results for change in result.changes),
+            usage=changed_usage(view_of(job.library), self.library),
+            origins=self.origins,
+            flags=tuple(sorted(flags)),
+        )
+
+
+def attempt_chain(
     job: ChainJob,
     agent: Agent,
     operators: Operators,
     evaluator: Evaluator,
-    meters: list[Meter] | None = None,
-) -> ChainOutcome:
-    """Run the chain. Verdicts are collected at the end: no episode waits for the judge.
+    meters: list[Meter],
+) -> AttemptedChain:
+    """Run the chain, but wait for no verdict.
 
     Each episode's meter is added to `meters` as it begins, so that a chain that is broken off can
     still be accounted for.
@@ -94,37 +129,23 @@ def run_chain(
         job.phase, job.step, job.arm, job.pool, job.budget, job.units_per_episode, job.updates
     )
     library = view_of(job.library)
-    results: list[EpisodeResult] = []
-    tickets: list[Ticket] = []
-    origins: dict[str, int] = {}
-    flags: set[str] = set()
+    chain = AttemptedChain(job, evaluator)
     for position, task in enumerate(job.tasks):
         if job.phase == "test" and any(s.provenance.task == task.id for s in library):
-            flags.add(FED)
+            chain.flags.add(FED)
         name = f"{job.name}-{position}"
         rng = derive(job.seed, "chain", job.name, position)
         meter = Meter(job.budget)
-        if meters is not None:
-            meters.append(meter)
+        meters.append(meter)
         result = run_episode(name, task, position, library, agent, operators, setting, rng, meter)
-        tickets.append(_submit(evaluator, task, result))
+        chain.tickets.append(_submit(evaluator, task, result))
         before = library.skills
         library = record_uses(library, result.episode, before)
         library = apply_changes(library, result.changes)
-        origins |= {i: position for i in library.skills if i not in before}
-        results.append(result)
-    judged = [
-        _judged(result, ticket, evaluator, job.verdicts_to_operators)
-        for result, ticket in zip(results, tickets, strict=True)
-    ]
-    return ChainOutcome(
-        episodes=tuple(episode for episode, _ in judged),
-        rows=tuple(replace(row, group=job.group, sibling=job.sibling) for _, row in judged),
-        changes=tuple(change for result in results for change in result.changes),
-        usage=changed_usage(view_of(job.library), library),
-        origins=origins,
-        flags=tuple(sorted(flags.union(*(result.flags for result in results)))),
-    )
+        chain.origins |= {i: position for i in library.skills if i not in before}
+        chain.results.append(result)
+    chain.library = library
+    return chain
 
 
 def retrieved(episode: Episode) -> tuple[str, ...]:

@@ -83,15 +83,14 @@ class Runner:
             self._training_step()
         return self.at
 
-    def lost(self, under_way: UnderWay | None, why: str) -> Iterator[Mapping[str, Json]]:
+    def lost(self, under_way: Sequence[UnderWay], why: str) -> Iterator[Mapping[str, Json]]:
         """What a run that breaks off here has spent on work to be done again, for attempts.jsonl.
 
-        That is the operators' work since the last commit and the chain `under_way`, if known.
+        That is the operators' work since the last commit and the chains `under_way`.
         Finished chains are not among it: a resumed run takes them from the crash journal.
         """
         lost = [*self._between.uncommitted()]
-        if under_way is not None:
-            job, meters = under_way
+        for job, meters in under_way:
             lost += [
                 (f"{job.name}-{position}", job.phase, meter.spending())
                 for position, meter in enumerate(meters)

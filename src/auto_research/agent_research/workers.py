@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
@@ -13,7 +13,12 @@ from typing import Protocol
 
 from auto_research.agent_research.agents.base import Agent
 from auto_research.agent_research.budget import Meter, Phase
-from auto_research.agent_research.chain import ChainJob, ChainOutcome, run_chain
+from auto_research.agent_research.chain import (
+    AttemptedChain,
+    ChainJob,
+    ChainOutcome,
+    attempt_chain,
+)
 from auto_research.agent_research.interrupts import interrupts_put_off
 from auto_research.agent_research.method import Operators
 from auto_research.benchmarks.base import Evaluator
@@ -34,14 +39,38 @@ class Workplace:
         self.agent, self.operators = agent, operators
         self._open_evaluators = evaluators
         self._evaluators = evaluators()
-        self.under_way: UnderWay | None = None  # the chain that has begun and not ended
+        self.under_way: list[UnderWay] = []  # the chains that have begun and not ended
 
-    def run(self, job: ChainJob) -> ChainOutcome:
-        """Run one chain. An evaluator that died costs this chain's verdicts, not the next one's."""
+    def run(self, jobs: Iterable[ChainJob]) -> Iterator[ChainOutcome]:
+        """Outcomes in the order of `jobs`. The next chain runs while one's verdicts are out.
+
+        An evaluator that died costs one chain's verdicts, not the next one's.
+        """
+        waiting: AttemptedChain | None = None
+        for job in jobs:
+            try:
+                attempted = self._attempt(job)
+            except BaseException:
+                if waiting is not None:  # what is done is not lost with what is not
+                    yield self._ended(waiting)
+                raise
+            if waiting is not None:
+                yield self._ended(waiting)
+            waiting = attempted
+        if waiting is not None:
+            yield self._ended(waiting)
+
+    def _attempt(self, job: ChainJob) -> AttemptedChain:
         meters: list[Meter] = []
-        self.under_way = job, meters
-        outcome = run_chain(job, self.agent, self.operators, self._evaluators[job.phase], meters)
-        self.under_way = None
+        self.under_way.append((job, meters))
+        evaluator = self._evaluators[job.phase]
+        return attempt_chain(job, self.agent, self.operators, evaluator, meters)
+
+    def _ended(self, chain: AttemptedChain) -> ChainOutcome:
+        if chain.evaluator is not self._evaluators[chain.job.phase]:
+            chain.hand_in(self._evaluators[chain.job.phase])
+        outcome = chain.outcome()
+        self.under_way.pop(0)
         if any(row.success is None for row in outcome.rows):
             self._close_evaluators()
             self._evaluators = self._open_evaluators()
@@ -84,7 +113,7 @@ class HereWorkers:
         self._workplace = workplace
 
     def run(self, jobs: Sequence[ChainJob]) -> Iterator[ChainOutcome]:
-        return map(self._workplace.run, jobs)
+        return self._workplace.run(jobs)
 
     def close(self) -> None:
         """Nothing was started."""
@@ -135,7 +164,7 @@ def _begin(furnish: Furnish, leash: Connection) -> None:
 def _run(job: ChainJob) -> ChainOutcome:
     if not _here:  # furnished here, not in `_begin`, so that an error reaches the run as it is
         _here.append(_furnish[0]())
-    return _here[0].run(job)
+    return next(_here[0].run([job]))
 
 
 def _end_with(leash: Connection) -> None:
