@@ -32,7 +32,12 @@ def comparison_table(told: Comparison) -> Table:
     """The table for the terminal, a method a block of lines, from the `--json` object."""
     title = Text(f"{len(told['methods'])} methods on {told['benchmark']}", "bold")
     table = Table(
-        title=title, title_justify="left", title_style="", box=None, pad_edge=False, leading=1
+        title=title,
+        title_justify="left",
+        title_style="",
+        box=None,
+        pad_edge=False,
+        padding=(0, 1, 1, 0),  # an empty line after each method
     )
     less = f"less {told['baseline']}:"
     for heading in (
@@ -102,8 +107,8 @@ def setting_lines(told: Comparison) -> list[str]:
     """What all runs had in common, and what stands behind intervals and p, in words."""
     distinct, methods = told["distinct"], len(told["methods"])
     return [
-        f"{told['split']} seeds {_numbers(told['seeds'])}, train seeds "
-        f"{_numbers(told['train_seeds'])}, {told['train_scenarios']} train scenarios, "
+        f"{told['split']} {_seeds(told['seeds'])}, train {_seeds(told['train_seeds'])}, "
+        f"{told['train_scenarios']} train scenarios, "
         f"{told['episodes_per_run']} episodes a run, agent {told['agent']}, "
         f"{count(told['budget']['units'])} units an episode",
         f"intervals: 95 %, by scenario; differences to {told['baseline']} at "
@@ -187,12 +192,17 @@ def _notes(told: Comparison) -> list[str]:
     return [f"WARNING: {warning}" for warning in told["warnings"]]
 
 
-def _numbers(numbers: Sequence[int]) -> str:
-    """Whole numbers in ascending order, runs of them as ``1-5``."""
+def _seeds(numbers: Sequence[int]) -> str:
+    """``seed 7`` or ``seeds 1-5, 9``, from numbers in ascending order."""
+    return f"seed{'s' if len(numbers) > 1 else ''} {', '.join(ranges(numbers))}"
+
+
+def ranges(numbers: Sequence[int]) -> list[str]:
+    """Whole numbers in ascending order, those that follow each other as ``1-5``."""
     runs: list[list[int]] = []
     for n in numbers:
         if runs and runs[-1][-1] == n - 1:
             runs[-1].append(n)
         else:
             runs.append([n])
-    return ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return [f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
