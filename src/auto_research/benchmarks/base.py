@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
 
@@ -72,6 +72,41 @@ class Evaluator(Protocol):
 
     def close(self) -> None:
         """End the process; safe to call twice."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What came of one piece of code run in an environment.
+
+    `text` is what the agent may read, `failed` whether the code raised, `calls` the API calls it
+    made, `finished` whether the task has been handed in by it.
+    """
+
+    text: str
+    failed: bool = False
+    calls: int = 0
+    finished: bool = False
+
+
+class Environment(Protocol):
+    """One task's world, in another process: runs code, keeps its state, knows no answer."""
+
+    def execute(self, code: str) -> Observation:
+        """Run code in the task's one persistent shell. A world that broke or hung has failed."""
+
+    def submission(self) -> Mapping[str, Json]:
+        """What the evaluator needs to judge what was done here: the payload to hand in."""
+
+    def close(self) -> None:
+        """End the world; safe to call twice."""
+
+
+@runtime_checkable
+class Worldly(Protocol):
+    """A benchmark whose tasks are worlds to act in."""
+
+    def environment(self, task: Task) -> Environment:
+        """Open the task's world anew. Raises UserError if no world can be opened here."""
 
 
 class Benchmark(Protocol):
