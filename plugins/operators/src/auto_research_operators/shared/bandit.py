@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 Counts = Sequence[tuple[int, int]]  # successes and trials, step by step
-MEMORIES = sorted({round(2000 ** (i / 120)) for i in range(121)})  # from 1 to 2000
+MEMORIES: list[int] = sorted({round(2000.0 ** (i / 120)) for i in range(121)})  # from 1 to 2000
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,7 @@ class SiblingRollout(Rollout):
     """
 
     name = "groups.siblings"
-    citation = "GRPO groups: SAPO 2606.08755, ReSkill 2606.01619; easy to hard: SkillRise 2607.26784"
+    citation = "groups: SAPO 2606.08755, ReSkill 2606.01619; easy to hard: SkillRise 2607.26784"
     summary = "groups of chains over the same tasks, one way of doing things a sibling"
 
     class Options(Settings):
