@@ -240,7 +240,7 @@ class Workshop:
     ) -> Episode:
         """One real attempt with those skills."""
         task = doors(problem)
-        made = ctx.session(task).attempt(skills)
+        made = ctx._session(task).attempt(skills)
         return episode(
             None,
             name=name,

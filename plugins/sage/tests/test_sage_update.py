@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -217,9 +218,12 @@ def test_an_update_without_a_unit_left_fails_before_it_changes_anything(
 ) -> None:
     shop = Workshop(agent, evolve())
     done = shop.attempt("e", "on-floor", 0, (), shop.context(doors("on-floor")))
-    broke = shop.context(doors("on-floor"))
-    broke._meter = Meter(Budget(units=0))
-    broke._open = lambda task: agent.session(task, broke._meter)
+    empty = Meter(Budget(units=0))
+    broke = replace(
+        shop.context(doors("on-floor")),
+        _meter=empty,
+        _open=lambda task: agent.session(task, empty),
+    )
     with pytest.raises(BudgetExceeded):
         shop.update.after_episode(done, view_of([]), broke)
 

@@ -23,11 +23,11 @@ def no_probe(tasks: Sequence[TaskRef], library: LibraryView) -> Sequence[Episode
     raise UserError("probes run only between groups", mend="call ctx.probe from after_group")
 
 
-@dataclass
+@dataclass(frozen=True)
 class HarnessContext:
-    """The `Context` of the operator contract. `written` keeps what `write` gave, by id.
+    """The `Context` of the operator contract, which is all of it that has no underscore.
 
-    `home` is the task at hand, for requests that name none.
+    `home` is the task at hand, for requests that name none; `_written` keeps what `write` gave.
     """
 
     rng: random.Random
@@ -39,16 +39,16 @@ class HarnessContext:
     _meter: Meter
     _open: OpenSession
     _probe: Probe = no_probe
-    written: dict[str, Skill] = field(default_factory=dict)
+    _written: dict[str, Skill] = field(default_factory=dict)
     _sessions: dict[str, Session] = field(default_factory=dict)
 
     def spend(self, kind: str, amount: int = 1) -> None:
-        if amount < 0:
-            raise ValueError(f"{amount} units of {kind!r}: nothing is ever paid back")
+        if not isinstance(amount, int) or amount < 0:  # a NaN would pass every cap from then on
+            raise ValueError(f"{amount} units of {kind!r}: not a whole number from 0")
         self._meter.spend(kind, amount)
 
     def fit(self, task: Task, skill: Skill) -> float:
-        return self.session(task).fit(skill)
+        return self._session(task).fit(skill)
 
     def probe(self, tasks: Sequence[TaskRef], library: LibraryView) -> Sequence[Episode]:
         known = set(self.pool)
@@ -64,11 +64,11 @@ class HarnessContext:
         task = request.task or (request.episode.task if request.episode else self.home)
         if task is None:
             return ()
-        skills = self.session(task).write(request)
-        self.written.update({skill.id: skill for skill in skills})
+        skills = self._session(task).write(request)
+        self._written.update({skill.id: skill for skill in skills})
         return skills
 
-    def session(self, task: Task) -> Session:
+    def _session(self, task: Task) -> Session:
         """The session on `task`, opened when first asked for. Raises what the agent raises."""
         if task.id not in self._sessions:
             self._sessions[task.id] = self._open(task)

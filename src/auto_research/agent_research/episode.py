@@ -129,7 +129,7 @@ def _attempt(
 ) -> tuple[Choice, Attempt]:
     """What was retrieved and what came of it; an agent that gives up is an attempt that failed."""
     try:
-        session = ctx.session(task)
+        session = ctx._session(task)
     except AutoResearchError as error:
         return Choice(), Attempt(Submission(), False, error=str(error))
     try:
@@ -138,7 +138,7 @@ def _attempt(
         line = TranscriptLine("retrieve", f"no skill could be afforded: {error}")
         return Choice(), Attempt(Submission(), False, transcript=(line,))
     ranked = dict.fromkeys(choice.ranked)
-    skills = [s for i in ranked if (s := library.get(i) or ctx.written.get(i))]
+    skills = [s for i in ranked if (s := library.get(i) or ctx._written.get(i))]
     try:
         return choice, session.attempt(skills)
     except AutoResearchError as error:

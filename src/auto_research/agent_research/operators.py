@@ -180,11 +180,25 @@ class Progress:
 class Context(Protocol):
     """What the harness gives an operator with each call. Nothing here leads past ledger or seal."""
 
-    rng: random.Random
-    phase: Phase
-    step: int
-    arm: Arm
-    pool: Sequence[TaskRef]
+    @property
+    def rng(self) -> random.Random:
+        """The only source of chance."""
+
+    @property
+    def phase(self) -> Phase:
+        """``training``, ``probes`` or ``test``."""
+
+    @property
+    def step(self) -> int:
+        """Training groups done so far."""
+
+    @property
+    def arm(self) -> Arm:
+        """The skills that the chain at hand must go without."""
+
+    @property
+    def pool(self) -> Sequence[TaskRef]:
+        """The train tasks, in stream order: all that may be probed."""
 
     def spend(self, kind: str, amount: int = 1) -> None:
         """Charge the ledger. Raises BudgetExceeded."""
