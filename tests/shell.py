@@ -36,6 +36,8 @@ def agent_eval(*arguments: object, **more: str) -> subprocess.CompletedProcess[s
 class Started:
     """`agent-eval` in a process group of its own, which tells of its steps through a pipe."""
 
+    command = COMMAND
+
     def __init__(self, folder: Path, *arguments: object, **more: str) -> None:
         # What a killed process leaves behind becomes ours, so that `ended` can wait for it.
         ctypes.CDLL(None).prctl(_BE_SUBREAPER, 1)
@@ -43,7 +45,7 @@ class Started:
         os.mkfifo(pipe)
         self._steps = os.open(pipe, os.O_RDWR)
         self._process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
+            [*self.command, *map(str, arguments)],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

@@ -44,7 +44,7 @@ class HarnessContext:
 
     def spend(self, kind: str, amount: int = 1) -> None:
         if not isinstance(amount, int) or amount < 0:  # a NaN would pass every cap from then on
-            raise ValueError(f"{amount} units of {kind!r}: not a whole number from 0")
+            raise ValueError(f"{amount} units of {kind!r}: whole, and nothing is ever paid back")
         self._meter.spend(kind, amount)
 
     def fit(self, task: Task, skill: Skill) -> float:

@@ -149,10 +149,12 @@ def _told(trials: Sequence[Trial]) -> None:
 def _show(result: dict[str, Any]) -> None:
     from rich.console import Console
 
-    from auto_research.reporting.evolution import champions_table
+    from auto_research.reporting.evolution import champions_table, claims_table
 
-    console = Console()
+    # A pipe has no width; 80 columns would fold the intervals.
+    console = Console(width=None if sys.stdout.isatty() else 200)
     console.print(champions_table(result))
+    console.print(claims_table(result))
     for line in result["verdict"]:
         console.print(line, markup=False, highlight=False)
     console.print(f"champion: {result['run_dir']}/champion.yaml", soft_wrap=True)

@@ -94,7 +94,7 @@ def space_of(reading: Reading, catalog: Catalog) -> Space:
     space = Space(found)
     if space.size < 2:
         raise UserError(
-            "the direction fixes every slot, so there is nothing to search",
+            "the direction leaves a single genome, so there is nothing to search",
             where="--direction",
             mend="name operators to try, or a slot to vary",
         )

@@ -58,7 +58,10 @@ class Pool:
             yield done.pop(number)
 
     def close(self) -> None:
-        """End every process: idle workers close what they hold, busy ones are killed."""
+        """End every process: idle workers close what they hold, busy ones are killed.
+
+        Safe to call twice.
+        """
         for worker in self._workers:
             if worker.number is not None:
                 worker.process.kill()

@@ -46,8 +46,10 @@ def write_evolution_report(folder: Path) -> Path:
     style = text_of("report.css") + text_of("evolution.css")
     script = text_of("evolution.js")
     templates = environment()
-    templates.filters.update(rate=_rate, cell=lambda letter: CELLS.get(letter, CELLS["?"]))
-    dots = list(_dots(trials))
+    templates.filters.update(
+        rate=_rate, gap=_gap, cell=lambda letter: CELLS.get(letter, CELLS["?"])
+    )
+    dots, claim = list(_dots(trials)), result.get("claim", {})
     page = templates.get_template("evolution.html.j2").render(
         style=Markup(style),
         script=Markup(script),
@@ -58,11 +60,7 @@ def write_evolution_report(folder: Path) -> Path:
         trials=trials,
         result=result,
         sides=[(label, result["test"][side]) for side, label in SIDES.items()] if result else [],
-        gaps=[
-            (label, result["claim"][key]) for key, label in GAPS.items() if key in result["claim"]
-        ]
-        if result
-        else [],
+        gaps=[(label, gap) for key, label in GAPS.items() if (gap := claim.get(key))],
         champions=result.get("champions", {}),
         front=front_figure(dots) if dots else "",
         fronts=fronts(dots),
@@ -78,26 +76,13 @@ def write_evolution_report(folder: Path) -> Path:
 
 def champions_table(result: Mapping[str, Any]) -> Table:
     """The champions and sage on test, from the `evolve --json` object."""
-    title = Text(f"{result['benchmark']}, seed {result['seed']}: on test", "bold")
-    table = Table(title=title, title_justify="left", title_style="", box=None, pad_edge=False)
-    for column in ("", "joint success", "average cost", "total cost", "on validation"):
-        table.add_column(column, justify="left" if not column else "right")
+    table = _table(f"{result['benchmark']}, seed {result['seed']}: on test")
+    for column in ("joint success", "average cost", "total cost", "joint on validation"):
+        table.add_column(column, justify="right")
     for side, label in SIDES.items():
         run, seen = result["test"][side], result["champions"].get(side)
-        cells = (
-            [rate(run[key]) for key in ("joint_success", "average_cost", "total_cost")]
-            if ("failed" not in run)
-            else ["failed", "", ""]
-        )
-        known = rate(seen["validation"]["joint_success"]) if seen else ""
-        table.add_row(label, *cells, known)
-    for key, label in GAPS.items():
-        if gap := result["claim"].get(key):
-            joint = gap["joint_success"]
-            told = f"{joint['value']:+.4f} [{joint['low']:+.4f}, {joint['high']:+.4f}]"
-            table.add_row(
-                label, told, f"{gap['average_cost']['value']:+.4f}", f"{gap['total_cost']:+.4f}", ""
-            )
+        figures = [_rate(run.get(key)) for key in ("joint_success", "average_cost", "total_cost")]
+        table.add_row(label, *figures, _rate(seen["validation"]["joint_success"] if seen else None))
     evaluated = result["evaluations"]
     table.caption = Text(
         f"{evaluated['distinct']} genomes evaluated, {evaluated['failed']} failed; "
@@ -105,6 +90,29 @@ def champions_table(result: Mapping[str, Any]) -> Table:
     )
     table.caption_justify = "left"
     return table
+
+
+def claims_table(result: Mapping[str, Any]) -> Table:
+    """The differences on test with their 95 % intervals, from the same object."""
+    table = _table("")
+    for column in ("joint success", "cost at test", "total cost"):
+        table.add_column(column, justify="right")
+    for key, label in GAPS.items():
+        if gap := result["claim"].get(key):
+            cells = [_gap(gap[name]) for name in ("joint_success", "average_cost")]
+            table.add_row(label, *cells, f"{gap['total_cost']:+.4f}")
+    return table
+
+
+def _table(title: str) -> Table:
+    styled = Text(title, "bold") if title else None
+    table = Table(title=styled, title_justify="left", title_style="", box=None, pad_edge=False)
+    table.add_column("", no_wrap=True)
+    return table
+
+
+def _gap(interval: Mapping[str, float]) -> str:
+    return f"{interval['value']:+.4f} [{interval['low']:+.4f}, {interval['high']:+.4f}]"
 
 
 def _read(path: Path) -> dict[str, Any]:

@@ -1,0 +1,294 @@
+"""`evolve` as a user's shell sees it: its JSON, its files, its refusals, kills, and equal bytes."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import shell
+import small_world
+import yaml
+
+RunCli = Callable[..., Any]  # the fixture of conftest.py: exit code, stdout, stderr
+BROKEN = str(Path(__file__).parents[1] / "evolution")
+COMMAND = [*shell.COMMAND[:-1], "evolve"]
+NAME = "evolve-small-seed7"
+SIZES = (
+    *("--dataset", "small", "--agent", "telling", "--seed", 7, "--generations", 2),
+    *("--population", 2, "--episodes", 3, "--train-scenarios", 1),
+    *("--test-episodes", 6, "--final-train-scenarios", 1),
+)
+DIRECTION = "keep sage's rollout; try sage.evolve and sage.save, sage.chain and the sage reward"
+FILES = ("evolve.yaml", "trials.jsonl", "champion.yaml", "lineage.json", "result.json")
+CONTRACT = [
+    *("run_dir", "direction", "reading", "benchmark", "agent", "seed", "train_seed"),
+    *("generations", "population", "searched", "space", "evaluations", "champions", "flags"),
+    *("test", "claim", "verdict"),
+]
+
+
+class StartedSearch(shell.Started):
+    command = COMMAND
+
+
+def evolve(
+    out: Path, *arguments: object, direction: str = DIRECTION, **more: str
+) -> subprocess.CompletedProcess[str]:
+    command = [*COMMAND, *SIZES, "--direction", direction, "--out", out, *arguments]
+    return subprocess.run(
+        [*map(str, command)], capture_output=True, text=True, env=shell.environment(**more)
+    )
+
+
+def files(out: Path) -> dict[str, bytes]:
+    """What must be equal in equal searches."""
+    kept = {name: (out / NAME / name).read_bytes() for name in FILES}
+    packed = sorted((out / NAME / "transcripts").iterdir())
+    return kept | {path.name: path.read_bytes() for path in packed}
+
+
+def trials(out: Path) -> list[dict[str, Any]]:
+    return [*map(json.loads, (out / NAME / "trials.jsonl").read_bytes().splitlines())]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted search with one worker; its stdout and stderr stand beside it."""
+    out = tmp_path_factory.mktemp("whole")
+    ended = evolve(out, "--json", "--workers", 1, PYTHONHASHSEED="0")
+    assert ended.returncode == 0, ended.stderr
+    (out / "stdout").write_text(ended.stdout)
+    (out / "stderr").write_text(ended.stderr)
+    return out
+
+
+def test_json_is_the_contract_and_nothing_else(whole: Path) -> None:
+    told = json.loads((whole / "stdout").read_text())
+    assert list(told) == CONTRACT
+    assert told["run_dir"] == str(whole / NAME)
+    assert told["benchmark"] == "small@1"
+    assert told["searched"] == "nsga2"
+    assert told["evaluations"]["evolution"] == told["evaluations"]["random"] == 4
+    assert 4 <= told["evaluations"]["distinct"] <= 6
+    assert set(told["champions"]) == {"champion", "random_champion"}
+    assert set(told["test"]) == {"champion", "random_champion", "sage"}
+    for run in told["test"].values():
+        assert run["episodes"] == 6
+        assert 0 <= run["joint_success"] <= 1 and run["total_cost"] > run["average_cost"] > 0
+    for gap in ("champion_minus_sage", "random_champion_minus_sage"):
+        for name in ("joint_success", "average_cost"):
+            interval = told["claim"][gap][name]
+            assert list(interval) == ["value", "low", "high", "pairs"]
+            assert interval["low"] <= interval["value"] <= interval["high"]
+            assert interval["pairs"] == 6
+    assert told["verdict"]
+    on_disk = json.loads((whole / NAME / "result.json").read_text())
+    assert {"run_dir": told["run_dir"], **on_disk} == told
+
+
+def test_the_reading_stands_before_the_search(whole: Path) -> None:
+    lines = (whole / "stderr").read_text().splitlines()
+    assert lines[0].startswith("searching: update in {sage.evolve, sage.save}, reward in {")
+    assert lines[0].endswith("objectives: joint success up, total cost down")
+    assert lines[1].startswith("space: ")
+    assert lines[2].startswith("generation 0, evolution: best ")
+
+
+def test_sage_comes_first_and_both_arms_are_charged_for_it(whole: Path) -> None:
+    found = trials(whole)
+    sage = json.loads((whole / "stdout").read_text())["test"]["sage"]["hash"]
+    assert found[0]["hash"] == sage
+    assert [t["arm"] for t in found if t["hash"] == sage] == ["evolution", "random"]
+    assert [t["cached"] for t in found if t["hash"] == sage] == [False, True]
+    assert [t["trial"] for t in found] == list(range(8))
+
+
+def test_each_content_is_evaluated_once(whole: Path) -> None:
+    found = trials(whole)
+    evaluated = [t["hash"] for t in found if not t["cached"]]
+    assert len(evaluated) == len(set(evaluated)) == len({t["hash"] for t in found})
+    clocks = (whole / NAME / "timing.jsonl").read_text().splitlines()
+    assert [json.loads(c)["hash"] for c in clocks if "hash" in json.loads(c)] == evaluated
+
+
+def test_the_champion_has_the_most_success_then_the_least_cost(whole: Path) -> None:
+    told = json.loads((whole / "stdout").read_text())["champions"]
+    for side, arm in (("champion", "evolution"), ("random_champion", "random")):
+        mine = [t for t in trials(whole) if t["arm"] == arm and t["status"] == "done"]
+        best = min(mine, key=lambda t: (-t["joint"], t["cost"], t["hash"]))
+        assert told[side]["hash"] == best["hash"]
+
+
+def test_agent_eval_takes_the_champion(whole: Path, tmp_path: Path, cli: RunCli) -> None:
+    stream = ["--benchmark", "small", "--split", "validation", "--seed", "7", "--episodes", "3"]
+    ended = cli(
+        *("agent-eval", "--method", str(whole / NAME / "champion.yaml"), *stream),
+        *("--train-scenarios", "1", "--out", str(tmp_path), "--json"),
+        plugins=[small_world],
+    )
+    assert ended.code == 0
+    champion = json.loads((whole / "stdout").read_text())["champions"]["champion"]
+    told = json.loads(ended.out)
+    assert told["method"] == f"evolved-{champion['hash'][:8]}"
+    # It is the very run of the trial.
+    got = told["metrics"]["joint_success"]["value"]
+    assert got == champion["validation"]["joint_success"]
+
+
+def test_the_lineage_names_parents_and_sources(whole: Path) -> None:
+    told = json.loads((whole / NAME / "lineage.json").read_text())
+    genomes = {genome["hash"]: genome for genome in told["genomes"]}
+    assert set(genomes) == {t["hash"] for t in trials(whole)}
+    assert told["ancestors"][0] == told["champion"]
+    for genome in genomes.values():
+        for slot, filled in genome["slots"].items():
+            assert filled["citation"]
+            if filled["from"] in genome["parents"]:
+                parent = genomes[filled["from"]]["slots"][slot]
+                assert {**parent, "from": ""} == {**filled, "from": ""}
+
+
+def test_run_directories_of_trials_do_not_stay(whole: Path) -> None:
+    assert not (whole / NAME / "running").exists()
+    assert len(list((whole / NAME / "test").iterdir())) <= 3
+
+
+def test_workers_and_hash_order_change_no_byte(whole: Path, tmp_path: Path) -> None:
+    ended = evolve(tmp_path, "--workers", 2, PYTHONHASHSEED="1")
+    assert ended.returncode == 0, ended.stderr
+    assert files(tmp_path) == files(whole)
+    assert ended.stdout.splitlines()[0].startswith("searching: ")
+    assert "sage" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    ("number", "group"), [(signal.SIGKILL, True), (signal.SIGKILL, False), (signal.SIGINT, True)]
+)
+def test_a_stopped_search_goes_on_to_the_same_bytes_and_leaves_no_process(
+    whole: Path, tmp_path: Path, number: signal.Signals, group: bool
+) -> None:
+    arguments = [*SIZES, "--direction", DIRECTION, "--out", tmp_path, "--workers", 2]
+    run = StartedSearch(tmp_path, *arguments)
+    moment = 100 if number == signal.SIGINT else 60
+    assert run.steps(moment) == moment
+    run.kill(number, group=group)
+    ended = run.ended()  # no process is left, or this would wait
+    if number == signal.SIGINT:
+        assert ended.returncode == 130
+        assert "finished trials are kept" in ended.stderr
+        assert "--resume" in ended.stderr
+    else:
+        assert ended.returncode == -number
+    assert not (tmp_path / NAME / "result.json").exists()
+    with open(tmp_path / NAME / "trials.jsonl", "ab") as log:
+        log.write(b'{"trial": 99, "torn')
+    resumed = evolve(tmp_path, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert files(tmp_path) == files(whole)
+
+
+def test_a_finished_search_can_be_resumed_and_stays_as_it_is(whole: Path) -> None:
+    before = files(whole)
+    assert evolve(whole, "--resume").returncode == 0
+    assert files(whole) == before
+
+
+def test_a_changed_config_is_refused_by_name(whole: Path) -> None:
+    before = files(whole)
+    ended = evolve(whole, "--resume", "--population", 3, "--train-seed", 5, direction="sage")
+    assert ended.returncode == 2
+    [line] = [text for text in ended.stderr.splitlines() if text.startswith("error")]
+    assert "the search was started with another config: " in line
+    for told in ("population: 2 -> 3", "train_seed: 0 -> 5", 'direction: "keep', "reading."):
+        assert told in line
+    assert files(whole) == before
+
+
+def test_a_trials_file_that_was_changed_is_refused(whole: Path, tmp_path: Path) -> None:
+    (tmp_path / NAME).mkdir()
+    for name in ("evolve.yaml", "trials.jsonl"):
+        (tmp_path / NAME / name).write_bytes((whole / NAME / name).read_bytes())
+    log = tmp_path / NAME / "trials.jsonl"
+    log.write_bytes(log.read_bytes().replace(b'"sage.evolve"', b'"sage.saved!"'))
+    ended = evolve(tmp_path, "--resume")
+    assert ended.returncode == 2
+    assert "line 1 is no trial" in ended.stderr
+
+
+def test_what_breaks_is_reported_with_its_reason_and_never_wins(tmp_path: Path) -> None:
+    more = {
+        "PYTHONPATH": f"{BROKEN}:{Path(BROKEN).parent}",
+        "AUTO_RESEARCH_PLUGINS": "small_world,broken_operators",
+    }
+    names = ("raises", "no-number", "dies", "shouts")
+    direction = "keep sage, try " + ", try ".join(f"broken.{name}" for name in names)
+    sizes = ("--population", 4, "--generations", 1, "--json")
+    ended = evolve(tmp_path, *sizes, direction=direction, **more)
+    assert ended.returncode == 0, ended.stderr
+    told = json.loads(ended.stdout)  # whatever an operator prints
+    assert told["searched"] == "enumeration"
+    assert (told["evaluations"]["failed"], told["evaluations"]["distinct"]) == (3, 4)
+    assert told["flags"] == ["worker-died"]
+    champion = yaml.safe_load((tmp_path / NAME / "champion.yaml").read_text())
+    assert champion["update"]["use"] == "broken.shouts"
+    reasons = {t["method"]["update"]["use"]: t["reason"] for t in trials(tmp_path)}
+    assert reasons["broken.raises"] == "ValueError: broken on purpose"
+    assert reasons["broken.no-number"].startswith("ValueError")
+    assert reasons["broken.dies"] == "its process died"
+    assert any("could not beat random search" in line for line in told["verdict"])
+
+
+def test_a_search_in_which_everything_fails_says_so(tmp_path: Path) -> None:
+    more = {
+        "PYTHONPATH": f"{BROKEN}:{Path(BROKEN).parent}",
+        "AUTO_RESEARCH_PLUGINS": "small_world,broken_operators",
+    }
+    direction = "keep sage, try broken.raises, try broken.no-number"
+    ended = evolve(tmp_path, direction=direction, **more)
+    assert ended.returncode == 2
+    assert "every genome of evolution failed, the first one so: ValueError" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--model", "prompt"), "'prompt' cannot be evolved (--model); known: agent"),
+        (("--dataset", "smal"), "unknown benchmark 'smal'; did you mean 'small'?"),
+        (("--agent", "serach"), "unknown agent 'serach'; did you mean 'search'?"),
+        (("--population", 1), "1 is out of range (--population); from 2"),
+        (("--generations", 0), "0 is out of range (--generations)"),
+        (("--max-seconds", 0), "0 is out of range (--max-seconds)"),
+        (("--direction", "keep sage"), "leaves a single genome"),
+        (("--direction", "raise the cost"), "the direction asks for cost up (--direction)"),
+        (("--name", "../elsewhere"), "a run's name is no path"),
+        (("--resume",), f"there is no run '{NAME}' to resume"),
+        (("--out", "/dev/null"), "cannot make the run's directory"),
+    ],
+)
+def test_a_bad_value_is_one_line_and_exit_2(
+    cli: RunCli, tmp_path: Path, arguments: tuple[object, ...], told: str
+) -> None:
+    given = [*SIZES, "--direction", DIRECTION, "--out", tmp_path, *arguments]
+    ended = cli("evolve", *map(str, given), plugins=[small_world])
+    assert ended.code == 2
+    lines = [text for text in ended.err.splitlines() if text.startswith("error")]
+    assert len(lines) == 1
+    assert told in lines[0]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_help_does_not_wait_for_the_sampler() -> None:
+    script = (
+        "import sys; from auto_research.cli.main import main\n"
+        "try: main(['evolve', '--help'])\n"
+        "except SystemExit: pass\n"
+        "print('optuna' in sys.modules, file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert ended.stderr.splitlines()[-1] == "False"
