@@ -123,8 +123,9 @@ def compare(
 
 def _carry_out(plan: Plan, workers: int) -> list[Path]:
     """The directories of the plan's runs, all finished."""
+    plan.begin()
+    runs = list(plan.runs())
     try:
-        runs = list(plan.runs())
         for number, (method, seed, path) in enumerate(runs, start=1):
             print(f"[{number}/{len(runs)}] {path.name}", file=sys.stderr)
             _finish(plan, plan.prepared(method, seed), path, workers)

@@ -69,6 +69,16 @@ class Plan:
             for seed in self._seeds:
                 yield method, seed, self.directory / f"{method.name}-{seed}"
 
+    def begin(self) -> None:
+        """Make the directory, which may be there already. Raises UserError."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise UserError(
+                f"cannot make the comparison's directory: {error.strerror}",
+                where=str(self.directory),
+            ) from None
+
     def prepared(self, method: Method, seed: int) -> Evaluation:
         """One of the runs, ready to be carried out. Raises UserError."""
         request = replace(self._request, method=method, seed=seed)

@@ -1,0 +1,315 @@
+"""`compare` as a user's shell sees it: one table, refusals before anything is paid, resumption."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import small_world
+from compared_runs import change_metrics
+from evaluating import Brought, library, prepared, rows
+from shell import COMMAND, Started, environment, result
+
+RunCli = Callable[..., Any]  # the fixture of conftest.py: exit code, stdout, stderr
+COMPARE = [*COMMAND[:-1], "compare"]
+SMALL = ["--benchmark", "small", "--agent", "telling", "--train-scenarios", "2", "--episodes", "6"]
+GIVEN = [*SMALL, "--methods", "sage,react", "--seeds", "7,8"]
+FOLDER = "compare-small"
+
+
+class StartedCompare(Started):
+    """`compare` in a process group of its own."""
+
+    command = COMPARE
+
+
+def shell(*arguments: object, **more: str) -> subprocess.CompletedProcess[str]:
+    command = [*COMPARE, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, env=environment(**more))
+
+
+@pytest.fixture
+def compare(cli: RunCli, tmp_path: Path) -> RunCli:
+    """`compare("--seeds", "7")` on the benchmark `small`; later options win."""
+
+    def run(*arguments: object, plugins: Any = ()) -> Any:
+        given = [*GIVEN, "--out", tmp_path, *arguments]
+        return cli("compare", *map(str, given), plugins=[small_world, *plugins])
+
+    return run
+
+
+@pytest.fixture
+def over(cli: RunCli, tmp_path: Path) -> RunCli:
+    """`over(run, run)`: `compare` over finished runs."""
+
+    def run(*arguments: object) -> Any:
+        given = ["--out", tmp_path / "page", *arguments]
+        return cli("compare", *map(str, given), plugins=[small_world])
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An uninterrupted comparison, made in a process of its own."""
+    folder = tmp_path_factory.mktemp("whole")
+    ended = shell(*GIVEN, "--out", folder, "--json")
+    assert ended.returncode == 0, ended.stderr
+    (folder / "told.json").write_text(ended.stdout)
+    return folder
+
+
+def told(folder: Path) -> dict[str, Any]:
+    content: dict[str, Any] = json.loads((folder / "told.json").read_text())
+    return content
+
+
+def figures(content: dict[str, Any]) -> dict[str, Any]:
+    """All but the places where the runs lie."""
+    methods = [{k: v for k, v in m.items() if k != "runs"} for m in content["methods"]]
+    return {**content, "directory": "", "methods": methods}
+
+
+def equal(one: Path, other: Path, seeds: Sequence[int] = (7, 8)) -> None:
+    names = [f"{method}-{seed}" for method in ("sage", "react") for seed in seeds]
+    for name in names:
+        assert result(one / name) == result(other / name), name
+        assert library(one / name) == library(other / name), name
+
+
+def test_json_is_the_table_and_nothing_else(whole: Path) -> None:
+    content = told(whole)
+    assert content["directory"] == str(whole / FOLDER)
+    assert [m["method"] for m in content["methods"]] == ["sage", "react"]
+    assert (content["seeds"], content["baseline"], content["warnings"]) == ([7, 8], "react", [])
+    sage = content["methods"][0]
+    assert sage["runs"] == [str(whole / FOLDER / f"sage-{seed}") for seed in (7, 8)]
+    assert sage["episodes"] == sage["difference"]["pairs"] == 12
+    spent = sum(row["units"] for seed in (7, 8) for row in rows(whole / FOLDER / f"sage-{seed}"))
+    assert sage["total_cost"]["value"] == pytest.approx(spent / 12 / small_world.UNITS, abs=1e-6)
+
+
+def test_each_run_is_the_plain_run_to_the_byte(whole: Path, tmp_path: Path) -> None:
+    for method in ("sage", "react"):
+        for seed in (7, 8):
+            name = f"{method}-{seed}"
+            prepared(agent="telling", method=method, seed=seed).run(tmp_path / name)
+    equal(whole / FOLDER, tmp_path)
+    assert len(list((whole / FOLDER / "training").iterdir())) == 1
+    assert {path.name for path in (whole / FOLDER / "sage-8").iterdir()} >= {"report.html"}
+
+
+def test_neither_workers_nor_the_hash_seed_change_a_byte(whole: Path, tmp_path: Path) -> None:
+    given = [*GIVEN, "--seeds", "7", "--out", tmp_path, "--workers", 2]
+    ended = shell(*given, "--json", PYTHONHASHSEED="1")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["distinct"] == 2
+    equal(whole / FOLDER, tmp_path / FOLDER, seeds=[7])
+
+
+def test_progress_and_the_page_go_to_stderr(compare: RunCli, tmp_path: Path) -> None:
+    ended = compare("--seeds", 7)
+    assert ended.code == 0
+    assert ended.out.startswith("2 methods on small@1")
+    page = tmp_path / FOLDER / "comparison.html"
+    assert ended.err.splitlines() == ["[1/2] sage-7", "[2/2] react-7", f"page: {page}"]
+    assert "\x1b" not in ended.out + ended.err
+    assert "2 methods" in page.read_text()
+
+
+def test_the_other_form_takes_finished_runs_and_says_the_same(
+    over: RunCli, whole: Path, tmp_path: Path
+) -> None:
+    runs = [run for method in told(whole)["methods"] for run in method["runs"]]
+    ended = over(*runs, "--json")
+    assert ended.code == 0, ended.err
+    assert figures(json.loads(ended.out)) == figures(told(whole))
+    assert (tmp_path / "page" / "compare" / "comparison.html").exists()
+    table = list(csv.DictReader(io.StringIO(over(*runs, "--csv").out)))
+    assert [row["method"] for row in table] == ["sage", "react"]
+    assert over(*runs, "--markdown").out.startswith("| method | joint |")
+
+
+def test_resuming_runs_what_is_missing_and_keeps_the_rest(whole: Path, tmp_path: Path) -> None:
+    shutil.copytree(whole / FOLDER, tmp_path / FOLDER)
+    shutil.rmtree(tmp_path / FOLDER / "sage-8")
+    kept = tmp_path / FOLDER / "sage-7" / "episodes.jsonl"
+    before = kept.stat().st_mtime_ns
+    ended = shell(*GIVEN, "--out", tmp_path, "--json", "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert figures(json.loads(ended.stdout)) == figures(told(whole))
+    assert kept.stat().st_mtime_ns == before
+    equal(whole / FOLDER, tmp_path / FOLDER)
+
+
+@pytest.mark.parametrize("steps", [5, 100])
+def test_a_killed_comparison_goes_on_to_the_same_bytes(
+    tmp_path: Path, whole: Path, steps: int
+) -> None:
+    run = StartedCompare(tmp_path, *GIVEN, "--out", tmp_path)
+    assert run.steps(steps) == steps
+    run.kill()
+    assert run.ended().returncode == -signal.SIGKILL  # and no process is left
+    ended = shell(*GIVEN, "--out", tmp_path, "--json", "--resume")
+    assert ended.returncode == 0, ended.stderr
+    assert figures(json.loads(ended.stdout)) == figures(told(whole))
+    equal(whole / FOLDER, tmp_path / FOLDER)
+
+
+def test_ctrl_c_keeps_what_is_finished_and_says_how_to_go_on(tmp_path: Path, whole: Path) -> None:
+    run = StartedCompare(tmp_path, *GIVEN, "--out", tmp_path)
+    assert run.steps(60) == 60
+    run.kill(signal.SIGINT)
+    ended = run.ended()
+    assert (ended.returncode, ended.stdout) == (130, "")
+    last = ended.stderr.splitlines()[-1]
+    assert last.startswith("stopped; finished runs and episodes are kept in ")
+    assert "--resume" in last
+    resumed = shell(*GIVEN, "--out", tmp_path, "--json", "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert figures(json.loads(resumed.stdout)) == figures(told(whole))
+
+
+def test_a_dry_run_prints_the_plan_and_runs_nothing(compare: RunCli, tmp_path: Path) -> None:
+    ended = compare("--dry-run")
+    assert ended.code == 0
+    plan = json.loads(ended.out)
+    sage, react = plan["methods"]
+    assert plan["runs"] == 4
+    assert sage["episodes"]["test"] == react["episodes"]["test"] == 12
+    assert sage["episodes"]["training"] == len(rows_of_training(tmp_path, compare))
+    assert react["episodes"]["training"] == 0
+    assert sage["units_at_most"]["test"] == 12 * small_world.UNITS
+
+
+def rows_of_training(folder: Path, compare: RunCli) -> list[dict[str, Any]]:
+    assert list(folder.iterdir()) == []
+    assert compare("--seeds", 7).code == 0
+    return rows(folder / FOLDER / "sage-7", "training")
+
+
+def test_a_method_may_be_a_file(compare: RunCli, tmp_path: Path) -> None:
+    file = tmp_path / "mine.yaml"
+    file.write_text("name: mine\nretrieval: none\nupdate: none\nreward: outcome\nrollout: none\n")
+    ended = compare("--methods", f"{file},sage", "--seeds", 7, "--json", "--baseline", "mine")
+    assert ended.code == 0, ended.err
+    content = json.loads(ended.out)
+    assert [m["method"] for m in content["methods"]] == ["mine", "sage"]
+    assert content["baseline"] == "mine"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--seeds", "8..7"), "'8..7' runs backwards (--seeds)"),
+        (("--seeds", ""), "'' is no seed (--seeds)"),
+        (("--methods", "sage"), "a comparison needs two methods (--methods)"),
+        (("--methods", "sage,sage"), "two methods are named 'sage' (--methods)"),
+        (("--methods", "sage,raect"), "did you mean 'react'?"),
+        (("--baseline", "raect"), "unknown baseline 'raect' (--baseline); did you mean 'react'?"),
+        (("--benchmark", "smal"), "unknown benchmark 'smal'; did you mean 'small'?"),
+        (("--agent", "serach"), "unknown agent 'serach'; did you mean 'search'?"),
+        (("--split", "train"), "unknown value 'train' (--split)"),
+        (("--episodes", 0), "0 is out of range (--episodes)"),
+        (("--units", 0), "0 is out of range (--units)"),
+        (("--workers", 0), "0 is out of range (--workers)"),
+        (("--train-seed", -1), "-1 is out of range (--train-seed)"),
+        (("--train-scenarios", -1), "out of range (--train-scenarios)"),
+        (("--name", "../elsewhere"), "a run's name is no path: '../elsewhere' (--name)"),
+        (("--out", "/dev/null"), "cannot make the comparison's directory: Not a directory"),
+        (("--resume",), f"there is no run '{FOLDER}' to resume"),
+        (("--json", "--csv"), "--json, --csv and --markdown exclude each other"),
+        (("some-run",), "give either --methods or the directories of finished runs, not both"),
+        (("--methods", ""), "give either --methods or the directories of finished runs"),
+    ],
+)
+def test_a_bad_value_is_one_line_and_exit_2_before_anything_is_paid(
+    compare: RunCli, tmp_path: Path, arguments: tuple[object, ...], message: str
+) -> None:
+    ended = compare(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    [line] = [text for text in ended.err.splitlines() if not text.startswith("warning")]
+    assert line.startswith("error: ")
+    assert message in line
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_resumed_comparison_under_another_config_is_refused(
+    over: RunCli, cli: RunCli, whole: Path
+) -> None:
+    changed = [*GIVEN, "--out", str(whole), "--resume", "--episodes", "5", "--units", "99"]
+    ended = cli("compare", *changed, plugins=[small_world])
+    assert ended.code == 2
+    line = ended.err.splitlines()[-1]
+    assert "episodes: 6 -> 5" in line and "budget.units: 400 -> 99" in line
+
+
+class Oracle(small_world.TellingAgent):
+    """An agent that says that it reads answers."""
+
+    reads_answers = True
+
+
+def test_an_agent_that_reads_answers_is_refused_before_it_runs(
+    compare: RunCli, tmp_path: Path
+) -> None:
+    oracle = Brought(agents={"oracle": lambda options: Oracle()})
+    ended = compare("--agent", "oracle", plugins=[oracle])
+    assert (ended.code, ended.out) == (2, "")
+    assert "the agent 'oracle' reads the answers" in ended.err
+    assert list(tmp_path.iterdir()) == []
+    shown = compare("--agent", "oracle", "--seeds", 7, "--unmatched", "--json", plugins=[oracle])
+    assert shown.code == 0, shown.err
+    content = json.loads(shown.out)
+    assert [m["pareto"] for m in content["methods"]] == [False, False]
+    assert "warning: not matched, so no fair comparison: the agent of sage reads" in shown.err
+    assert len(content["warnings"]) == 2
+
+
+def test_runs_that_differ_are_refused_by_name_and_shown_only_with_a_warning(
+    over: RunCli, whole: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other"
+    prepared(agent="telling", method="react", seed=7, units=99).run(other)
+    runs = whole / FOLDER / "sage-7", other
+    refused = over(*runs)
+    assert (refused.code, refused.out) == (2, "")
+    [line] = refused.err.splitlines()
+    assert f"budget.units differs: 400 in {runs[0]}, 99 in {runs[1]}" in line
+    shown = over(*runs, "--unmatched", "--json")
+    assert shown.code == 0
+    assert "warning: not matched" in shown.err
+    assert len(json.loads(shown.out)["warnings"]) == 1
+    for form in ("--csv", "--markdown", "--unmatched"):
+        assert "budget.units differs" in " ".join(over(*runs, "--unmatched", form).out.split())
+
+
+def test_an_unfinished_run_is_named(over: RunCli, whole: Path, tmp_path: Path) -> None:
+    half = tmp_path / "half"
+    shutil.copytree(whole / FOLDER / "react-7", half)
+    (half / "metrics.json").unlink()
+    ended = over(whole / FOLDER / "sage-7", half)
+    assert ended.code == 2
+    assert f"unfinished: {half} (6 of 6 test episodes)" in ended.err
+
+
+@pytest.mark.parametrize("value", [True, "0.99", float("nan")])
+def test_a_figure_that_is_no_number_never_wins(
+    over: RunCli, whole: Path, tmp_path: Path, value: Any
+) -> None:
+    bad = tmp_path / "bad"
+    shutil.copytree(whole / FOLDER / "react-7", bad)
+    change_metrics(bad, lambda metrics: metrics["metrics"]["joint_success"].update(value=value))
+    ended = over(whole / FOLDER / "sage-7", bad)
+    assert (ended.code, ended.out) == (2, "")
+    [line] = ended.err.splitlines()
+    assert str(bad / "metrics.json") in line
