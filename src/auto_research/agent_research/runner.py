@@ -8,6 +8,7 @@ a byte of the result.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -58,6 +59,7 @@ class Runner:
     def __post_init__(self) -> None:
         self.at = Checkpoint.from_json(self.store.state())
         self._ledger = RunLedger(Budget(units=self.config.run_units))
+        self._since = time.monotonic()
         self._between = Between(
             self.config,
             self.operators,
@@ -214,6 +216,9 @@ class Runner:
             self._between.committed()
             for row in numbered:
                 self.notify(row)
+        now = time.monotonic()
+        self.run_dir.append_timing([{"rows": self.at.rows, "seconds": round(now - self._since, 3)}])
+        self._since = now
 
 
 def _start(chain: Chain, view: LibraryView) -> LibraryView:
