@@ -22,7 +22,7 @@ from auto_research.agent_research.agents.search.agent import SearchAgent, Search
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Benchmark, Json, Scenario, Split, Task
+from auto_research.benchmarks.base import Benchmark, Environment, Json, Scenario, Split, Task
 from auto_research.benchmarks.sealed import SealedProcess
 from auto_research.hookspecs import AgentFactory, BenchmarkFactory, BenchmarkOptions, hookimpl
 
@@ -102,7 +102,7 @@ class TellingSession(SearchSession):
         tell()
         return super().fit(skill)
 
-    def attempt(self, skills: Sequence[Skill]) -> Attempt:
+    def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
         tell()
         attempt = super().attempt(skills)
         tell()

@@ -20,7 +20,14 @@ from auto_research.agent_research.agents.base import Attempt
 from auto_research.agent_research.agents.search.agent import SearchAgent, SearchSession
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Evaluator, Scenario, Split, Submission, Task
+from auto_research.benchmarks.base import (
+    Environment,
+    Evaluator,
+    Scenario,
+    Split,
+    Submission,
+    Task,
+)
 from auto_research.benchmarks.planbench import generate
 from auto_research.benchmarks.planbench.mini import MiniBenchmark
 from auto_research.benchmarks.planbench.tasks import canary
@@ -58,7 +65,7 @@ class Permuted:
 class OracleSession(SearchSession):
     """Looks for the evaluator in this process's memory and asks it before handing in."""
 
-    def attempt(self, skills: Sequence[Skill]) -> Attempt:
+    def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
         attempt = super().attempt(skills)
         for guess in ("valid", "invalid", attempt.submission.answer):
             told = Submission(attempt.submission.plan, guess)
@@ -183,7 +190,7 @@ def tampered(session: type[SearchSession]) -> Mapping[str, Any]:
 
 def test_a_corrupted_plan_or_answer_fails(tmp_path: Path) -> None:
     class Tampering(SearchSession):
-        def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
             attempt = super().attempt(skills)
             plan, answer = attempt.submission.plan or (), attempt.submission.answer
             if self.task.position == 0:

@@ -69,7 +69,7 @@ def telling_to(ran: list[str]) -> type[TellingSession]:
     """Sessions that note the scenario of each attempt."""
 
     class Session(TellingSession):
-        def attempt(self, skills: Any) -> Any:
+        def attempt(self, skills: Any, world: Any = None) -> Any:
             ran.append(self.task.scenario)
             return super().attempt(skills)
 

@@ -25,7 +25,14 @@ from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.runner import Progressed, Runner
 from auto_research.agent_research.store import SkillStore
 from auto_research.agent_research.workers import Workplace, open_workers
-from auto_research.benchmarks.base import Benchmark, Evaluator, Json, Scenario, Split
+from auto_research.benchmarks.base import (
+    Benchmark,
+    Evaluator,
+    Json,
+    Scenario,
+    Split,
+    world_opener,
+)
 from auto_research.errors import UserError
 from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import Registry, load_plugins
@@ -75,6 +82,7 @@ class Furnisher:
             _agent(registry, self.agent),
             resolve_method(MethodSource(self.method, "run.yaml"), registry).build(registry),
             lambda: _evaluators(benchmark, self.split, self.seed, self.train_seed),
+            world_opener(benchmark),
         )
 
 
@@ -194,6 +202,7 @@ class Evaluation:
             _agent(self.registry, request.agent),
             request.method.build(self.registry),
             lambda: _evaluators(self.benchmark, request.split, request.seed, request.train_seed),
+            world_opener(self.benchmark),
         )
 
     @contextmanager

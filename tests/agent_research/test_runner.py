@@ -25,7 +25,7 @@ from auto_research.agent_research.operators import (
     Reward,
 )
 from auto_research.agent_research.skill import Skill, function_skill
-from auto_research.benchmarks.base import Submission, Task, Verdict
+from auto_research.benchmarks.base import Environment, Submission, Task, Verdict
 from auto_research.errors import AutoResearchError, UserError
 
 # Verdicts
@@ -90,7 +90,7 @@ def test_an_agent_that_reads_answers_is_flagged(tmp_path: Path) -> None:
 
 def test_a_limit_that_a_clock_decided_is_flagged(tmp_path: Path) -> None:
     class Slow(TellingSession):
-        def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
             return Attempt(Submission(), own_check=False, flags=("safety-net",))
 
     run = tmp_path / "run"
@@ -106,7 +106,7 @@ def test_an_attempt_that_ends_in_an_error_stays_in_the_denominator(
     tmp_path: Path, error: Exception
 ) -> None:
     class Failing(TellingSession):
-        def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
             if self.task.position == 1:
                 self.meter.spend("act", 5)
                 raise error
@@ -154,7 +154,7 @@ def test_a_dead_evaluator_costs_the_verdicts_of_its_chain_and_no_more(tmp_path: 
             return opened[-1]
 
     class Murderous(TellingSession):
-        def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
             if self.task.id.startswith("test7x1") and self.task.position == 0:
                 for process in opened:
                     process._child.kill()
@@ -178,7 +178,7 @@ def test_a_programming_error_keeps_its_traceback_and_the_run_can_go_on(tmp_path:
     broken = [True]
 
     class Broken(TellingSession):
-        def attempt(self, skills: Sequence[Skill]) -> Attempt:
+        def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
             attempt = super().attempt(skills)
             if broken[0] and self.task.id.startswith("test7x1"):
                 raise ZeroDivisionError("a bug")

@@ -19,7 +19,7 @@ from auto_research.agent_research.method import Operators
 from auto_research.agent_research.operators import Arm, ChainResult, Episode, TaskRef
 from auto_research.agent_research.rows import EpisodeRow
 from auto_research.agent_research.skill import Skill, Usage
-from auto_research.benchmarks.base import Evaluator, Json, Task
+from auto_research.benchmarks.base import Evaluator, Json, OpenWorld, Task
 from auto_research.errors import EvaluatorError
 from auto_research.rng import derive
 
@@ -117,6 +117,7 @@ def attempt_chain(
     operators: Operators,
     evaluator: Evaluator,
     meters: list[Meter],
+    open_world: OpenWorld | None = None,
 ) -> AttemptedChain:
     """Run the chain, but wait for no verdict.
 
@@ -126,7 +127,14 @@ def attempt_chain(
     for slot, operator in operators.by_slot().items():
         operator.restore(job.states.get(slot))
     setting = Setting(
-        job.phase, job.step, job.arm, job.pool, job.budget, job.units_per_episode, job.updates
+        job.phase,
+        job.step,
+        job.arm,
+        job.pool,
+        job.budget,
+        job.units_per_episode,
+        job.updates,
+        open_world,
     )
     library = view_of(job.library)
     chain = AttemptedChain(job, evaluator)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -14,7 +15,7 @@ from auto_research.agent_research.method import Operators
 from auto_research.agent_research.operators import Arm, Choice, Episode, TaskRef
 from auto_research.agent_research.rows import ChoiceRow, EpisodeRow, TranscriptLine, change_row
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Submission, Task
+from auto_research.benchmarks.base import OpenWorld, Submission, Task
 from auto_research.errors import AutoResearchError, BudgetExceeded
 
 
@@ -29,6 +30,7 @@ class Setting:
     budget: Budget
     units_per_episode: int  # B of the benchmark, for the cost
     updates: bool = True  # whether the update operator is asked after an attempt without an error
+    open_world: OpenWorld | None = None  # where the tasks are worlds
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +68,7 @@ def run_episode(
     )
     arm = setting.arm
     visible = view_of(s for s in library.active() if not arm.bare and s.id not in arm.without)
-    choice, attempt = _attempt(task, visible, operators, ctx)
+    choice, attempt, handed_in = _attempt(task, visible, operators, ctx, setting.open_world)
     episode = Episode(
         id=name,
         task=task,
@@ -116,7 +118,7 @@ def run_episode(
         error=attempt.error,
         transcript=tuple(lines),
     )
-    return EpisodeResult(episode, row, tuple(changes), attempt.submission, attempt.flags)
+    return EpisodeResult(episode, row, tuple(changes), handed_in, attempt.flags)
 
 
 def cost_of(units: int, full_cost: int) -> float:
@@ -125,24 +127,39 @@ def cost_of(units: int, full_cost: int) -> float:
 
 
 def _attempt(
-    task: Task, library: LibraryView, operators: Operators, ctx: HarnessContext
-) -> tuple[Choice, Attempt]:
-    """What was retrieved and what came of it; an agent that gives up is an attempt that failed."""
+    task: Task,
+    library: LibraryView,
+    operators: Operators,
+    ctx: HarnessContext,
+    open_world: OpenWorld | None,
+) -> tuple[Choice, Attempt, Submission]:
+    """What was retrieved, what came of it, and what is handed in.
+
+    An agent that gives up is an attempt that failed. Raises UserError if no world can be opened.
+    """
+    nothing = Submission()
     try:
         session = ctx._session(task)
     except AutoResearchError as error:
-        return Choice(), Attempt(Submission(), False, error=str(error))
+        return Choice(), Attempt(nothing, False, error=str(error)), nothing
     try:
         choice = operators.retrieval.choose(task, library, ctx)
     except BudgetExceeded as error:
         line = TranscriptLine("retrieve", f"no skill could be afforded: {error}")
-        return Choice(), Attempt(Submission(), False, transcript=(line,))
+        return Choice(), Attempt(nothing, False, transcript=(line,)), nothing
     ranked = dict.fromkeys(choice.ranked)
     skills = [s for i in ranked if (s := library.get(i) or ctx._written.get(i))]
-    try:
-        return choice, session.attempt(skills)
-    except AutoResearchError as error:
-        return choice, Attempt(Submission(), False, error=str(error))
+    with ExitStack() as closing:
+        world = open_world(task) if open_world else None
+        if world is not None:
+            closing.callback(world.close)
+        try:
+            attempt = session.attempt(skills, world)
+        except AutoResearchError as error:
+            attempt = Attempt(nothing, False, error=str(error))
+        if world is None:
+            return choice, attempt, attempt.submission
+        return choice, attempt, replace(attempt.submission, payload=world.submission())
 
 
 def _written(changes: Sequence[Change]) -> list[str]:

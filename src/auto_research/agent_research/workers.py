@@ -21,22 +21,23 @@ from auto_research.agent_research.chain import (
 )
 from auto_research.agent_research.interrupts import interrupts_put_off
 from auto_research.agent_research.method import Operators
-from auto_research.benchmarks.base import Evaluator
+from auto_research.benchmarks.base import Evaluator, OpenWorld
 from auto_research.errors import UserError
 
 UnderWay = tuple[ChainJob, Sequence[Meter]]  # a chain and the meters of its episodes so far
 
 
 class Workplace:
-    """What one process runs chains with: an agent, operators, one sealed evaluator a phase."""
+    """What one process runs chains with: agent, operators, a sealed evaluator a phase, worlds."""
 
     def __init__(
         self,
         agent: Agent,
         operators: Operators,
         evaluators: Callable[[], Mapping[Phase, Evaluator]],
+        open_world: OpenWorld | None = None,
     ) -> None:
-        self.agent, self.operators = agent, operators
+        self.agent, self.operators, self.open_world = agent, operators, open_world
         self._open_evaluators = evaluators
         self._evaluators = evaluators()
         self.under_way: list[UnderWay] = []  # the chains that have begun and not ended
@@ -64,7 +65,7 @@ class Workplace:
         meters: list[Meter] = []
         self.under_way.append((job, meters))
         evaluator = self._evaluators[job.phase]
-        return attempt_chain(job, self.agent, self.operators, evaluator, meters)
+        return attempt_chain(job, self.agent, self.operators, evaluator, meters, self.open_world)
 
     def _ended(self, chain: AttemptedChain) -> ChainOutcome:
         if chain.evaluator is not self._evaluators[chain.job.phase]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
@@ -109,6 +109,9 @@ class Worldly(Protocol):
         """Open the task's world anew. Raises UserError if no world can be opened here."""
 
 
+OpenWorld = Callable[[Task], Environment]
+
+
 class Benchmark(Protocol):
     """Yields public scenarios per split and opens the sealed evaluator that judges them."""
 
@@ -126,3 +129,8 @@ class Benchmark(Protocol):
 
     def content_hash(self) -> str:
         """Hash of everything that defines the tasks: generators, sizes, tariffs, B, data files."""
+
+
+def world_opener(benchmark: Benchmark) -> OpenWorld | None:
+    """What opens the worlds of a benchmark that has them."""
+    return benchmark.environment if isinstance(benchmark, Worldly) else None

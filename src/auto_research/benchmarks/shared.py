@@ -14,6 +14,7 @@ from auto_research.benchmarks.base import (
     Split,
     Submission,
     Verdict,
+    world_opener,
 )
 from auto_research.errors import EvaluatorError
 
@@ -24,6 +25,8 @@ class SharedBenchmark:
     def __init__(self, inner: Benchmark) -> None:
         self.name, self.summary = inner.name, inner.summary
         self._inner = inner
+        if opener := world_opener(inner):
+            self.environment = opener
         self._streams: dict[tuple[Split, int, int | None], Sequence[Scenario]] = {}
         self._kept: Evaluator | None = None
 

@@ -10,13 +10,15 @@ from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest, Use
 from auto_research.agent_research.rows import TranscriptLine
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Json, Submission, Task
+from auto_research.benchmarks.base import Environment, Json, Submission, Task
 
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
     """What an attempt came to. `evidence` is for this agent's own skill writer.
 
+    In a world, what was done there is handed in with `submission`, whose own payload says only
+    that something was (an attempt that hands in nothing at all has none).
     `own_check` is the agent's belief that it succeeded; `flags` name limits that a clock decided.
     """
 
@@ -37,8 +39,11 @@ class Session(Protocol):
     def fit(self, skill: Skill) -> float:
         """How well `skill` could apply to the task, in [0, 1], without running it."""
 
-    def attempt(self, skills: Sequence[Skill]) -> Attempt:
-        """Attempt the task with the chosen skills, best first. Never raises BudgetExceeded."""
+    def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
+        """Attempt the task with the chosen skills, best first. Never raises BudgetExceeded.
+
+        `world` is the task's own, open, where the benchmark has worlds; the harness closes it.
+        """
 
     def write(self, request: EditRequest) -> Sequence[Skill]:
         """Skills for an edit request. Raises BudgetExceeded."""

@@ -25,7 +25,7 @@ from auto_research.agent_research.operators import EditRequest, Use
 from auto_research.agent_research.rows import TranscriptLine
 from auto_research.agent_research.sandbox import Limits, Sandbox
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Json, Submission, Task
+from auto_research.benchmarks.base import Environment, Json, Submission, Task
 from auto_research.errors import BudgetExceeded, UserError
 from auto_research.pddl import Atom, PddlError, Problem, Step, read_domain, read_problem
 
@@ -112,7 +112,7 @@ class SearchSession:
     def write(self, request: EditRequest) -> Sequence[Skill]:
         return write(request, self.meter.spend)
 
-    def attempt(self, skills: Sequence[Skill]) -> Attempt:
+    def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
         story = _Story()
         reply: str | None = None
         solved = False
