@@ -160,10 +160,8 @@ class RegressionGate(gate.GatedUpdate):
         changes = (*self._removed_for(change, library), change)
         probes = tuple(ctx.probe(bench.tasks, apply_changes(library, changes)))
         seen = gate.effect(bench.incumbent, gate.verdicts(probes))
-        gained = seen.fixes - bench.base.fixes
-        lost = seen.regressions - bench.base.regressions
-        extra = (self.settings.invalid_weight - 1) * seen.invalid_regressions
-        return Trial(changes, probes, seen, gained - lost - extra)
+        weight = self.settings.invalid_weight
+        return Trial(changes, probes, seen, adjusted(seen, bench.base, weight))
 
     def _removed_for(self, change: Change, library: LibraryView) -> tuple[Retire, ...]:
         """The paired REMOVE of a change that would bring one skill too many."""
@@ -172,6 +170,12 @@ class RegressionGate(gate.GatedUpdate):
             return ()
         poorest = worst(library, but=bases_of(change))
         return () if poorest is None else (Retire(poorest.id, "makes room for a better skill"),)
+
+
+def adjusted(seen: gate.Effect, base: gate.Effect, invalid_weight: float) -> float:
+    """(fixes - base_fixes) - (regr - base_regr) - (w - 1) * invalid_action_regr."""
+    gained, lost = seen.fixes - base.fixes, seen.regressions - base.regressions
+    return gained - lost - (invalid_weight - 1) * seen.invalid_regressions
 
 
 def narrowed(
