@@ -40,8 +40,9 @@ def test_pieces_go_iff_quality_is_kept(which: str) -> None:
     worked = WORKED[which]
     update = compress(retention=worked["retention"], corrections=1)
     changes = edited(update, HELPED, shrinking(worked["keeps"]), view_of([WHOLE]))
-    made = [(c.base, c.skill) for c in changes if isinstance(c, Revise)]
-    assert made == ([(WHOLE.id, SHORTER[worked["made"]])] if worked["made"] else [])
+    made = [(c.base, c.skill, c.cause) for c in changes if isinstance(c, Revise)]
+    cause = tuple(e.id for e in HELPED)
+    assert made == ([(WHOLE.id, SHORTER[worked["made"]], cause)] if worked["made"] else [])
 
 
 def test_a_success_without_the_skill_is_not_its_quality() -> None:

@@ -133,15 +133,16 @@ class CompressUpdate(gate.GatedUpdate):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.helped: dict[str, list[str]] = {}  # skill: the tasks it brought to their end
+        self.helped: dict[str, dict[str, str]] = {}  # skill: task brought to its end: episode
         self.done: set[str] = set()  # lineages
 
     def state(self) -> Json:
-        return {"helped": dict(sorted(self.helped.items())), "done": sorted(self.done)}
+        helped: dict[str, Json] = {i: [*t.items()] for i, t in sorted(self.helped.items())}
+        return {"helped": helped, "done": sorted(self.done)}
 
     def restore(self, state: Any) -> None:
         known = state or {}
-        self.helped = {str(i): list(tasks) for i, tasks in known.get("helped", {}).items()}
+        self.helped = {str(i): dict(tasks) for i, tasks in known.get("helped", {}).items()}
         self.done = set(known.get("done", ()))
 
     def edit(
@@ -149,9 +150,7 @@ class CompressUpdate(gate.GatedUpdate):
     ) -> Sequence[Change]:
         for episode in batch:
             for skill_id in sorted(episode.used() if episode.success else ()):
-                tasks = self.helped.setdefault(skill_id, [])
-                if episode.task.id not in tasks:
-                    tasks.append(episode.task.id)
+                self.helped.setdefault(skill_id, {}).setdefault(episode.task.id, episode.id)
         changes: list[Change] = [p.change for p in additions(unaided(batch), library, ctx)]
         ready = [
             s
@@ -162,7 +161,7 @@ class CompressUpdate(gate.GatedUpdate):
             self.done.add(skill.lineage)
             smaller = self._compressed(skill, library, ctx)
             if smaller.id != skill.id and library.get(smaller.id) is None:
-                changes.append(Revise(skill.id, smaller, tuple(self.helped[skill.id])))
+                changes.append(Revise(skill.id, smaller, tuple(self.helped[skill.id].values())))
         return changes
 
     def _compressed(self, skill: Skill, library: LibraryView, ctx: Context) -> Skill:
