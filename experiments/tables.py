@@ -2,8 +2,9 @@
 
     python experiments/tables.py RUNS_DIR [--jobs N] [--only WORD]
 
-Each evaluation is one call of the command line; one that is finished in RUNS_DIR is not run again,
-so the script can be stopped and started. The tables are computed from the runs' episodes.
+Each evaluation is the run that `agent-eval` makes of the same options. One that is finished in
+RUNS_DIR is not run again, so the script can be stopped and started; those that share a training
+train once. The tables are computed from the runs' episodes, as `compare` computes its own.
 """
 
 from __future__ import annotations
@@ -11,22 +12,25 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from auto_research.agent_research.rows import EpisodeRow
-from auto_research.agent_research.run import RunDir
-from auto_research.agent_research.statistics import (
-    Interval,
-    clustered_mean,
-    clustered_rate,
-    paired_difference,
-)
+from auto_research.agent_research.method import load_method
+from auto_research.agent_research.statistics import Interval
+from auto_research.comparison.figures import difference, figures
+from auto_research.comparison.matching import Line
+from auto_research.comparison.runs import read_run
+from auto_research.evaluate import EvalRequest, prepare
+from auto_research.plugins import load_plugins
+from auto_research.reporting.comparison_tables import ranges
+from auto_research.reporting.html import write_report
+from auto_research.shared_training import run_from_training
 
 ROOT = Path(__file__).resolve().parent.parent
 CLAIM_SEEDS = range(101, 111)
@@ -39,19 +43,28 @@ SAMPLE = Path(
 
 @dataclass(frozen=True)
 class Job:
-    """One evaluation: a label, and the options of `agent-eval` that make it."""
+    """One evaluation: a label, the method with its settings, and the rest of the request."""
 
     label: str
-    options: tuple[str, ...]
+    method: str
+    settings: tuple[str, ...] = ()
+    more: tuple[tuple[str, Any], ...] = ()
 
-    def command(self, out: Path) -> list[str]:
-        words = [
-            sys.executable,
-            "-c",
-            "from auto_research.cli.main import main; main()",
-            "agent-eval",
-        ]
-        return [*words, *self.options, "--out", str(out), "--name", self.label, "--json"]
+    def carry_out(self, out: Path) -> None:
+        """Make the run `out`/label, or go on with it, and its report."""
+        registry = load_plugins()
+        request = EvalRequest(load_method(self.method, registry, self.settings), **dict(self.more))
+        run_from_training(prepare(request, registry), out / self.label, out / "training")
+        write_report(out / self.label)
+
+    def training(self) -> tuple[object, ...]:
+        """Equal for jobs that share a training, or would but for the benchmark's data."""
+        rest = tuple(pair for pair in self.more if pair[0] not in ("seed", "episodes"))
+        return self.method, self.settings, rest
+
+
+def job(label: str, method: str, settings: Sequence[str] = (), **more: Any) -> Job:
+    return Job(label, method, tuple(settings), tuple(sorted({"train_seed": 0, **more}.items())))
 
 
 @dataclass
@@ -64,48 +77,43 @@ class Group:
 
 ABLATIONS: Mapping[str, tuple[str, ...]] = {
     "full": (),
-    "random retrieval": ("--set", "retrieval=random", "--set", "retrieval.top_k=3"),
-    "no revise, no retire": ("--set", "update.revise=false", "--set", "update.retire=false"),
-    "outcome reward": ("--set", "reward=outcome"),
-    "chain length 1": ("--set", "rollout.chain_length=1"),
-    "chain length 3": ("--set", "rollout.chain_length=3"),
+    "random retrieval": ("retrieval=random", "retrieval.top_k=3"),
+    "no revise, no retire": ("update.revise=false", "update.retire=false"),
+    "outcome reward": ("reward=outcome",),
+    "chain length 1": ("rollout.chain_length=1",),
+    "chain length 3": ("rollout.chain_length=3",),
 }
 WORLDS = ("blocksworld", "logistics", "depots", "satellite")
 
 
 def method_group(method: str) -> Group:
-    group = Group(method)
-    for seed in CLAIM_SEEDS:
-        options = ("--method", method, "--seed", str(seed))
-        group.jobs[str(seed)] = Job(f"claim-{method}-{seed}", options)
-    return group
+    jobs = {str(s): job(f"claim-{method}-{s}", method, seed=s) for s in CLAIM_SEEDS}
+    return Group(method, jobs)
 
 
 def ablation_group(name: str, change: tuple[str, ...]) -> Group:
     group = Group(name)
     for train in TRAIN_SEEDS:
-        options = ("--method", "sage", "--seed", str(ABLATION_SEED), "--train-seed", str(train))
         label = f"ablation-{name.replace(' ', '-').replace(',', '')}-{train}"
-        group.jobs[str(train)] = Job(label, (*options, *change))
+        group.jobs[str(train)] = job(label, "sage", change, seed=ABLATION_SEED, train_seed=train)
     return group
 
 
 def real_group(method: str) -> Group:
-    files = ("--benchmark", "planbench", "--data-dir", str(SAMPLE), "--episodes", "60")
-    options = ("--method", method, *files, "--seed", str(ABLATION_SEED))
-    return Group(method, {"real": Job(f"real-{method}", options)})
+    files: dict[str, Any] = {"benchmark": "planbench", "data_dir": SAMPLE, "episodes": 60}
+    return Group(method, {"real": job(f"real-{method}", method, seed=ABLATION_SEED, **files)})
 
 
 def left_out_group(method: str) -> Group:
     group = Group(method)
     for world in WORLDS:
-        options = ("--method", method, "--seed", str(ABLATION_SEED), "--exclude", world)
-        group.jobs[world] = Job(f"leftout-{method}-{world}", options)
+        label = f"leftout-{method}-{world}"
+        group.jobs[world] = job(label, method, seed=ABLATION_SEED, exclude=(world,))
     return group
 
 
 def headline_job() -> Job:
-    return Job("headline-sage-42", ("--method", "sage", "--seed", "42"))
+    return job("headline-sage-42", "sage", seed=42)
 
 
 def finished(out: Path, job: Job) -> bool:
@@ -113,91 +121,37 @@ def finished(out: Path, job: Job) -> bool:
 
 
 def run_all(jobs: Iterable[Job], out: Path, workers: int) -> None:
-    """Run what is not finished, `workers` at a time; stop at the first that fails."""
-    waiting = [job for job in jobs if not finished(out, job)]
-
-    def run(job: Job) -> None:
-        resume = ["--resume"] if (out / job.label).exists() else []
-        done = subprocess.run([*job.command(out), *resume], capture_output=True, text=True)
-        if done.returncode != 0:
-            raise SystemExit(f"{job.label}: {done.stderr.strip()}")
-        print(f"done: {job.label}", file=sys.stderr, flush=True)
-
-    with ThreadPoolExecutor(workers) as pool:
-        for _ in pool.map(run, waiting):
-            pass
+    """Run what is not finished; those that share a training one after the other."""
+    waiting: dict[tuple[object, ...], list[Job]] = {}
+    for one in jobs:
+        if not finished(out, one):
+            waiting.setdefault(one.training(), []).append(one)
+    out.mkdir(parents=True, exist_ok=True)
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        for labels in pool.map(partial(_in_turn, out), waiting.values()):
+            print(f"done: {', '.join(labels)}", file=sys.stderr, flush=True)
 
 
-def test_rows(out: Path, group: Group) -> dict[str, EpisodeRow]:
-    """The test episodes of a line's runs, by ``key/task``."""
-    rows: dict[str, EpisodeRow] = {}
-    for key, job in group.jobs.items():
-        for row in RunDir.open(out / job.label).rows():
-            if row.phase == "test":
-                rows[f"{key}/{row.task}"] = row
-    return rows
+def _in_turn(out: Path, jobs: Sequence[Job]) -> list[str]:
+    for one in jobs:
+        one.carry_out(out)
+    return [one.label for one in jobs]
 
 
-def _ranges(keys: Iterable[str]) -> list[str]:
-    """Numbers as ranges, other keys as they are."""
-    numbers = sorted(int(k) for k in keys if k.isdigit())
-    ranges: list[list[int]] = []
-    for number in numbers:
-        if ranges and ranges[-1][-1] == number - 1:
-            ranges[-1].append(number)
-        else:
-            ranges.append([number])
-    told = [f"{r[0]}-{r[-1]}" if len(r) > 1 else str(r[0]) for r in ranges]
-    return told + sorted(k for k in keys if not k.isdigit())
+def line_of(out: Path, group: Group) -> Line:
+    """The finished runs of a group."""
+    return Line(group.title, tuple(read_run(out / one.label) for one in group.jobs.values()))
 
 
-def total_cost(out: Path, group: Group) -> float:
-    """(training + probes + test) units an episode of the test stream, as a share of B."""
-    units = episodes = 0
-    budget = 1
-    for job in group.jobs.values():
-        run = RunDir.open(out / job.label)
-        limits: Any = run.config["budget"]
-        budget = limits["units_per_episode"]
-        for row in run.rows():
-            units += row.units
-            episodes += row.phase == "test"
-    return round(units / episodes / budget, 4)
-
-
-def line(out: Path, group: Group, base: Group | None) -> list[Any]:
+def row(line: Line, keys: Iterable[str], base: Line | None) -> list[Any]:
     """Title, joint, cost, total cost, and the paired differences to `base` (base less this)."""
-    rows = test_rows(out, group)
-    clusters = [f"{k.split('/')[0]}/{r.scenario}" for k, r in rows.items()]
-    joint = clustered_rate([r.success is True for r in rows.values()], clusters)
-    cost = clustered_mean([r.cost for r in rows.values()], clusters, seed=0)
-    keys = ", ".join(_ranges(group.jobs))
-    cells: list[Any] = [group.title, keys, cell(joint), cell(cost), total_cost(out, group)]
-    if base is None:
-        return [*cells, None, None]
-    theirs = test_rows(out, base)
-    shared = {k: f"{k.split('/')[0]}/{rows[k].scenario}" for k in rows if k in theirs}
-    if not shared:
-        return [*cells, None, None]
-    return [
-        *cells,
-        cell(difference(theirs, rows, shared, lambda r: float(r.success is True))),
-        cell(difference(theirs, rows, shared, lambda r: r.cost)),
-    ]
-
-
-def difference(
-    one: Mapping[str, EpisodeRow],
-    other: Mapping[str, EpisodeRow],
-    clusters: Mapping[str, str],
-    value: Any,
-) -> Interval:
-    return paired_difference(
-        {k: value(one[k]) for k in clusters},
-        {k: value(other[k]) for k in clusters},
-        clusters,
-        seed=0,
-    ).difference
+    found = figures(line)
+    numbers, words = [k for k in keys if k.isdigit()], [k for k in keys if not k.isdigit()]
+    told = ", ".join([*ranges(sorted(map(int, numbers))), *sorted(words)])
+    total = round(found["total_cost"].value, 4)
+    cells = [line.label, told, cell(found["joint"]), cell(found["cost"]), total]
+    less = None if base is None else difference(base, line)
+    return [*cells, *([None, None] if less is None else [cell(less.joint), cell(less.cost)])]
 
 
 def cell(interval: Interval) -> dict[str, float]:
@@ -222,21 +176,30 @@ COLUMNS = [
 def table(
     out: Path, name: str, title: str, note: str, groups: Sequence[Group], base: Group | None
 ) -> dict[str, Any]:
-    done = [Group(g.title, {k: j for k, j in g.jobs.items() if finished(out, j)}) for g in groups]
-    first = next((g for g in done if base is not None and g.title == base.title), None)
-    rows = [line(out, g, None if g is first else first) for g in done if g.jobs]
+    done = [d for g in groups if (d := done_of(out, g)).jobs]
+    lines = [line_of(out, group) for group in done]
+    first = next((x for x in lines if base is not None and x.label == base.title), None)
+    rows = [
+        row(line, group.jobs, None if line is first else first)
+        for line, group in zip(lines, done, strict=True)
+    ]
     return {"id": name, "title": title, "note": note, "columns": COLUMNS, "rows": rows}
+
+
+def done_of(out: Path, group: Group) -> Group:
+    """The group with its finished jobs only."""
+    return Group(group.title, {key: one for key, one in group.jobs.items() if finished(out, one)})
 
 
 def claim(out: Path, group: Group) -> dict[str, Any]:
     """SAGE seed by seed, and over all of them."""
+    done = done_of(out, group)
     rows: list[list[Any]] = []
-    done = {key: job for key, job in group.jobs.items() if finished(out, job)}
-    for key, job in done.items():
-        cells = line(out, Group(group.title, {key: job}), None)
-        rows.append([key, *cells[2:5]])
-    if done:
-        rows.append(["all", *line(out, Group(group.title, done), None)[2:5]])
+    for key, one in done.jobs.items():
+        alone = Group(group.title, {key: one})
+        rows.append([key, *row(line_of(out, alone), [key], None)[2:5]])
+    if done.jobs:
+        rows.append(["all", *row(line_of(out, done), done.jobs, None)[2:5]])
     return {
         "id": "claim",
         "title": "sage on the test seeds 101-110",
@@ -253,18 +216,13 @@ def left_out_rows(out: Path) -> dict[str, Any]:
     rows: list[list[Any]] = []
     for world in WORLDS:
         for method in ("sage", "react"):
-            job = left_out_group(method).jobs[world]
-            if not finished(out, job):
+            one = left_out_group(method).jobs[world]
+            if not finished(out, one):
                 continue
-            mine = [
-                r
-                for r in RunDir.open(out / job.label).rows()
-                if r.phase == "test" and world_of(r.scenario, out) == world
-            ]
-            clusters = [r.scenario for r in mine]
-            joint = clustered_rate([r.success is True for r in mine], clusters)
-            cost = clustered_mean([r.cost for r in mine], clusters, seed=0)
-            rows.append([world, method, len(mine), cell(joint), cell(cost)])
+            run = read_run(out / one.label)
+            mine = [o for o in run.outcomes if world_of(o.scenario, out) == world]
+            found = figures(Line(method, (replace(run, outcomes=tuple(mine)),)))
+            rows.append([world, method, len(mine), cell(found["joint"]), cell(found["cost"])])
     return {
         "id": "left-out",
         "title": "One world left out of training",
@@ -311,8 +269,8 @@ def main() -> None:
     real = [real_group(m) for m in ("sage", "react")]
     left_out = [left_out_group(m) for m in ("sage", "react")]
     groups = [*methods, *real, *left_out, *ablations]
-    jobs = [headline_job(), *(job for group in groups for job in group.jobs.values())]
-    run_all((j for j in jobs if given.only in j.label), given.runs, given.jobs)
+    jobs = [headline_job(), *(one for group in groups for one in group.jobs.values())]
+    run_all((one for one in jobs if given.only in one.label), given.runs, given.jobs)
     results = json.loads(given.results.read_text())
     seeds = "Test seeds as named, train seed 0, 120 episodes each"
     results["tables"] = [
