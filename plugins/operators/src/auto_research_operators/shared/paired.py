@@ -73,21 +73,25 @@ class PairedEvidence:
         self.tallies = {key: Tally(*row) for key, row in (state or {}).items()}
 
 
-def matched(group: CreditedGroup) -> Sequence[tuple[Episode, float]]:
-    """Each episode that was given a skill, with what its task came to without, in the group.
+def pairs(group: CreditedGroup) -> Sequence[tuple[Episode, Sequence[Episode]]]:
+    """Each episode that was given a skill, with the bare siblings' episodes at the same task.
 
-    The second value is the mean success of the siblings in a bare arm at the same task; tasks
-    without such a sibling are left out.
+    Episodes at tasks without such a sibling are left out.
     """
-    bare: dict[str, list[float]] = {}
+    bare: dict[str, list[Episode]] = {}
     for episode in _judged(group):
         if episode.arm.bare:
-            bare.setdefault(episode.task.id, []).append(float(episode.success))
+            bare.setdefault(episode.task.id, []).append(episode)
     return [
-        (e, sum(bare[e.task.id]) / len(bare[e.task.id]))
+        (e, bare[e.task.id])
         for e in _judged(group)
         if not e.arm.bare and e.choice.ranked and e.task.id in bare
     ]
+
+
+def matched(group: CreditedGroup) -> Sequence[tuple[Episode, float]]:
+    """Each episode that was given a skill, with the mean success of its bare siblings."""
+    return [(e, sum(float(b.success) for b in bare) / len(bare)) for e, bare in pairs(group)]
 
 
 def _judged(group: CreditedGroup) -> list[Episode]:
