@@ -83,8 +83,10 @@ def test_where_one_half_is_short_the_other_fills_up(failing: int, size: int, exp
 def test_every_fourth_scenario_is_held_out_and_what_was_trained_on_is_no_validation() -> None:
     assert held_out(["a", "a", "b", "c", "d", "e", "f", "g", "h"]) == {"d", "h"}
     desk = Desk(pool=pool(8))
-    assert [ref.task for ref in validation_tasks((), desk)] == ["t3", "t7"]
-    assert [ref.task for ref in validation_tasks({"t3"}, desk)] == ["t7"]
+    assert [ref.task for ref in validation_tasks(9, (), desk)] == ["t3", "t7"]
+    assert [ref.task for ref in validation_tasks(9, {"t3"}, desk)] == ["t7"]
+    many = Desk(pool=pool(24))
+    assert [ref.task for ref in validation_tasks(3, (), many)] == ["t3", "t11", "t19"]
 
 
 @pytest.mark.parametrize("hold_out", [False, True])

@@ -90,7 +90,7 @@ class GuideUpdate(gate.GatedUpdate):
         self, batch: Sequence[Episode], library: LibraryView, ctx: Context
     ) -> Sequence[Change]:
         self.trained |= {e.task.id for e in batch}
-        tasks = gate.validation_tasks(self.trained, ctx)[: self.settings.validation_size]
+        tasks = gate.validation_tasks(self.settings.validation_size, self.trained, ctx)
         candidates = self._candidates(batch, library, ctx)[: self.settings.candidates]
         if not tasks or not candidates:
             return ()

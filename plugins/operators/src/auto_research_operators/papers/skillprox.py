@@ -115,7 +115,7 @@ class ProximalUpdate(gate.GatedUpdate):
         return []
 
     def _backward(self, library: LibraryView, ctx: Context) -> list[Change]:
-        tasks = gate.validation_tasks(self.trained, ctx)[: self.settings.validation_size]
+        tasks = gate.validation_tasks(self.settings.validation_size, self.trained, ctx)
         sections = [s for s in library.active() if s.lineage not in self.shrunk]
         if not tasks or not sections:
             return []

@@ -133,10 +133,15 @@ def held_out(scenarios: Iterable[str]) -> frozenset[str]:
     return frozenset(list(dict.fromkeys(scenarios))[HOLD_OUT - 1 :: HOLD_OUT])
 
 
-def validation_tasks(seen: Collection[str], ctx: Context) -> list[TaskRef]:
-    """Train tasks of held-out scenarios, less those that training has `seen` all the same."""
+def validation_tasks(size: int, seen: Collection[str], ctx: Context) -> list[TaskRef]:
+    """Up to `size` train tasks, spread evenly over the held-out scenarios.
+
+    None of those that training has `seen` all the same; the same ones each time otherwise.
+    """
     held = held_out(ref.scenario for ref in ctx.pool)
-    return [r for r in ctx.pool if r.scenario in held and r.task not in seen]
+    left = [r for r in ctx.pool if r.scenario in held and r.task not in seen]
+    taken = min(size, len(left))
+    return [left[i * len(left) // taken] for i in range(taken)]
 
 
 class GatedUpdate(LibraryUpdate):
