@@ -36,6 +36,7 @@ lint: $(VENV)/.test
 docs: $(VENV)/.test
 	$(BIN)/python docs/fill_results.py
 	$(BIN)/python docs/fill_facts.py
+	$(BIN)/python docs/fill_methods.py
 	$(BIN)/mkdocs build --strict
 
 # A peer to measure against is not to change what the tests run on.

@@ -40,7 +40,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("script", ["fill_results.py", "fill_facts.py"])
+@pytest.mark.parametrize("script", ["fill_results.py", "fill_facts.py", "fill_methods.py"])
 def test_every_figure_and_fact_in_the_pages_is_the_current_one(script: str) -> None:
     checked = run(sys.executable, DOCS / script, "--check")
     assert checked.returncode == 0, f"{checked.stderr}\nrun: make docs"

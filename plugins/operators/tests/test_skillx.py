@@ -23,7 +23,7 @@ def successes(rows: Sequence[Sequence[str]]) -> CreditedGroup:
 class Always(dict[str, float]):
     """Every skill fits."""
 
-    def get(self, key: str, default: object = None) -> float:  # type: ignore[override]
+    def get(self, key: str, default: object = None) -> float:
         return 1.0
 
 

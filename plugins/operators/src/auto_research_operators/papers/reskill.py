@@ -174,7 +174,8 @@ class ThompsonRetrieval(RetrievalPolicy):
         ctx.spend("retrieve", len(skills))
         fit = {s.id: ctx.fit(task, s) for s in skills}
         pairs = under_test(library)
-        touched = any(fit[i] > 0 for pair in pairs.items() for i in pair)
+        most = max(fit.values(), default=0.0)
+        touched = any(fit[i] == most > 0 for pair in pairs.items() for i in pair)
         version, chance = self._version(sorted(pairs), ctx)
         hidden = set(pairs.values()) if version == "new" else set(pairs)
         shown = [s for s in skills if fit[s.id] > 0 and s.id not in hidden]
@@ -213,7 +214,7 @@ class BundleUpdate(LibraryUpdate):
 
     class Options(Settings):
         reservoir: int = Field(default=100, ge=0, description="episodes before a first bundle")
-        min_edits: int = Field(default=4, ge=1, description="in a bundle: interpretation")
+        min_edits: int = Field(default=2, ge=1, description="in a bundle: interpretation")
         min_steps: int = Field(default=5, ge=1)
         min_episodes: int = Field(default=50, ge=1)
 
