@@ -28,6 +28,10 @@ class UserError(AutoResearchError):
         return f"{self.what}{where}{mend}"
 
 
+class RunStopped(UserError):
+    """The run cannot go on now, say because a model server is gone; no episode has failed by it."""
+
+
 class BudgetExceeded(AutoResearchError):
     """Spending `asked` more of `resource` would pass `limit`; nothing was spent."""
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from auto_research.agent_research.agents.base import Agent
+from auto_research.agent_research.agents.base import Agent, Configured
 from auto_research.agent_research.budget import Budget, Meter, Phase
 from auto_research.agent_research.catalog import MethodSource, find
 from auto_research.agent_research.checkpoint import Checkpoint
@@ -56,6 +56,7 @@ class EvalRequest:
     test_feedback: Feedback = "own"
     units: int | None = None
     run_units: int | None = None
+    agent_options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +72,7 @@ class Furnisher:
     train_seed: int
     test_scenarios: int
     train_scenarios: int
+    agent_options: Mapping[str, str]
 
     def __call__(self) -> Workplace:
         registry = load_plugins()
@@ -79,7 +81,7 @@ class Furnisher:
             benchmark.scenarios("train", self.train_seed, self.train_scenarios)
         benchmark.scenarios(self.split, self.seed, self.test_scenarios)
         return Workplace(
-            _agent(registry, self.agent),
+            _agent(registry, self.agent, self.agent_options),
             resolve_method(MethodSource(self.method, "run.yaml"), registry).build(registry),
             lambda: _evaluators(benchmark, self.split, self.seed, self.train_seed),
             world_opener(benchmark),
@@ -199,7 +201,7 @@ class Evaluation:
         """A workplace for this evaluation, or for one of another method on the same tasks."""
         request = self.request
         return Workplace(
-            _agent(self.registry, request.agent),
+            _agent(self.registry, request.agent, request.agent_options),
             request.method.build(self.registry),
             lambda: _evaluators(self.benchmark, request.split, request.seed, request.train_seed),
             world_opener(self.benchmark),
@@ -229,6 +231,7 @@ class Evaluation:
             train_seed=request.train_seed,
             test_scenarios=len(self.test),
             train_scenarios=len(self.train),
+            agent_options=dict(request.agent_options),
         )
 
     def _flags(self, agent: Agent) -> Iterator[str]:
@@ -251,7 +254,7 @@ def prepare(
     """
     if benchmark is None:
         benchmark = find("benchmark", request.benchmark, registry.benchmarks)(_options(request))
-    agent = _agent(registry, request.agent)
+    agent = _agent(registry, request.agent, request.agent_options)
     if request.episodes < 1:
         raise UserError(f"{request.episodes} episodes asked for", mend="ask for at least 1")
     trains = request.method.rollout.use != "none" and request.train_scenarios > 0
@@ -285,6 +288,7 @@ def prepare(
         frozen=request.frozen,
         test_feedback=request.test_feedback,
         run_units=request.run_units,
+        agent_config=agent.config() if isinstance(agent, Configured) else {},
     )
     return Evaluation(request, registry, benchmark, config, train, test)
 
@@ -336,6 +340,6 @@ def _options(request: EvalRequest) -> BenchmarkOptions:
     return BenchmarkOptions(request.data_dir, request.exclude)
 
 
-def _agent(registry: Registry, name: str) -> Agent:
+def _agent(registry: Registry, name: str, options: Mapping[str, str]) -> Agent:
     factory: Callable[[Mapping[str, str]], Agent] = find("agent", name, registry.agents)
-    return factory({})
+    return factory(options)

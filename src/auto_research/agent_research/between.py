@@ -184,7 +184,8 @@ class Between:
     def _meter(self, name: str, phase: Phase, cap: int) -> Meter:
         """A meter for one step, within `cap` and what the run has left."""
         left = units_left(self.ledger)
-        meter = Meter(Budget(units=cap if left is None else min(cap, left)))
+        budget = Budget(units=cap if left is None else min(cap, left))
+        meter = Meter(budget, stream=f"{self._seed(phase)}/{phase}-{name}")
         self._steps.append((name, phase, meter))
         return meter
 

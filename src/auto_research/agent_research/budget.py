@@ -23,6 +23,8 @@ TARIFF: Mapping[str, int] = {
     "retrieve": 1,  # a skill considered for retrieval
     "load": 1,  # a skill loaded into the sandbox
     "write": 1,  # a rule written into a skill
+    "step": 10,  # a turn in a world: a piece of code handed to it, or a reply without any
+    "api-call": 1,  # a call of an app's API in a world
 }
 
 
@@ -48,11 +50,16 @@ class Budget:
 
 @dataclass(slots=True)
 class Meter:
-    """The spending of one episode. `spend` is refused, and nothing spent, past a cap."""
+    """The spending of one episode. `spend` is refused, and nothing spent, past a cap.
+
+    `stream` names the episode in its run and the run's seed: whatever an agent draws by chance
+    for it, it draws from there.
+    """
 
     budget: Budget
     units_by_kind: Counter[str] = field(default_factory=Counter)
     totals: Counter[str] = field(default_factory=Counter)  # units, steps, tokens, model_calls
+    stream: str = ""
 
     def spend(self, kind: str, amount: int = 1) -> None:
         """Charge `amount` of `kind` at the tariff. Raises BudgetExceeded."""

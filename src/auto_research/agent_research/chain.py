@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from auto_research.agent_research.agents.base import Agent
 from auto_research.agent_research.budget import Budget, Meter, Phase
@@ -118,6 +119,7 @@ def attempt_chain(
     evaluator: Evaluator,
     meters: list[Meter],
     open_world: OpenWorld | None = None,
+    keep: Path | None = None,
 ) -> AttemptedChain:
     """Run the chain, but wait for no verdict.
 
@@ -135,6 +137,7 @@ def attempt_chain(
         job.units_per_episode,
         job.updates,
         open_world,
+        keep,
     )
     library = view_of(job.library)
     chain = AttemptedChain(job, evaluator)
@@ -143,7 +146,7 @@ def attempt_chain(
             chain.flags.add(FED)
         name = f"{job.name}-{position}"
         rng = derive(job.seed, "chain", job.name, position)
-        meter = Meter(job.budget)
+        meter = Meter(job.budget, stream=f"{job.seed}/{name}")
         meters.append(meter)
         result = run_episode(name, task, position, library, agent, operators, setting, rng, meter)
         chain.tickets.append(_submit(evaluator, task, result))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
@@ -17,7 +17,10 @@ Feedback = Literal["own", "verdict"]
 
 @dataclass(frozen=True, slots=True)
 class RunConfig:
-    """A resolved run. `method` is `Method.to_dict()`; `budget_units` is B unless set."""
+    """A resolved run. `method` is `Method.to_dict()`; `budget_units` is B unless set.
+
+    `agent_config` is how the agent is set up, where that can differ; it holds no secrets.
+    """
 
     method: Mapping[str, Json]
     method_hash: str
@@ -38,6 +41,7 @@ class RunConfig:
     frozen: bool = False
     test_feedback: Feedback = "own"
     run_units: int | None = None
+    agent_config: Mapping[str, Json] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Json]:
         """What stands in run.yaml; a resumed run must give the same."""
@@ -47,6 +51,7 @@ class RunConfig:
             "benchmark": self.benchmark,
             "benchmark_hash": self.benchmark_hash,
             "agent": self.agent,
+            "agent_config": dict(self.agent_config),
             "split": self.split,
             "seed": self.seed,
             "train_seed": self.train_seed,

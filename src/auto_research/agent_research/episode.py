@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from random import Random
 
 from auto_research.agent_research.agents.base import Agent, Attempt
@@ -16,7 +17,7 @@ from auto_research.agent_research.operators import Arm, Choice, Episode, TaskRef
 from auto_research.agent_research.rows import ChoiceRow, EpisodeRow, TranscriptLine, change_row
 from auto_research.agent_research.skill import Skill
 from auto_research.benchmarks.base import OpenWorld, Submission, Task
-from auto_research.errors import AutoResearchError, BudgetExceeded
+from auto_research.errors import AutoResearchError, BudgetExceeded, RunStopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,7 @@ class Setting:
     units_per_episode: int  # B of the benchmark, for the cost
     updates: bool = True  # whether the update operator is asked after an attempt without an error
     open_world: OpenWorld | None = None  # where the tasks are worlds
+    keep: Path | None = None  # the folder that keeps what was done in them
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def run_episode(
     )
     arm = setting.arm
     visible = view_of(s for s in library.active() if not arm.bare and s.id not in arm.without)
-    choice, attempt, handed_in = _attempt(task, visible, operators, ctx, setting.open_world)
+    choice, attempt, handed_in = _attempt(task, visible, operators, ctx, setting)
     episode = Episode(
         id=name,
         task=task,
@@ -131,11 +133,12 @@ def _attempt(
     library: LibraryView,
     operators: Operators,
     ctx: HarnessContext,
-    open_world: OpenWorld | None,
+    setting: Setting,
 ) -> tuple[Choice, Attempt, Submission]:
     """What was retrieved, what came of it, and what is handed in.
 
-    An agent that gives up is an attempt that failed. Raises UserError if no world can be opened.
+    An agent that gives up is an attempt that failed. Raises UserError if no world can be opened,
+    RunStopped if the agent says that the run cannot go on.
     """
     nothing = Submission()
     try:
@@ -150,16 +153,20 @@ def _attempt(
     ranked = dict.fromkeys(choice.ranked)
     skills = [s for i in ranked if (s := library.get(i) or ctx._written.get(i))]
     with ExitStack() as closing:
-        world = open_world(task) if open_world else None
+        world = setting.open_world(task, setting.keep) if setting.open_world else None
         if world is not None:
             closing.callback(world.close)
         try:
             attempt = session.attempt(skills, world)
+        except RunStopped:
+            raise
         except AutoResearchError as error:
             attempt = Attempt(nothing, False, error=str(error))
         if world is None:
             return choice, attempt, attempt.submission
-        return choice, attempt, replace(attempt.submission, payload=world.submission())
+        handed_in = replace(attempt.submission, payload=world.submission())
+        flags = (*attempt.flags, *world.flags())
+        return choice, replace(attempt, flags=flags), handed_in
 
 
 def _written(changes: Sequence[Change]) -> list[str]:

@@ -12,6 +12,7 @@ import re
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.util import find_spec
@@ -22,6 +23,9 @@ from pydantic_monty import (
     Monty,
     MontyCrashedError,
     MontyError,
+    MontyRuntimeError,
+    MontySession,
+    MontySyntaxError,
     OSPolicy,
     ResourceLimits,
 )
@@ -31,6 +35,7 @@ from auto_research.benchmarks.base import Json
 
 Failure = Literal["", "wrong", "unsupported", "limit", "time"]
 HostFunction = Callable[..., Any]
+Heard = Callable[[str], None]  # is given what code prints
 
 # What the sandbox says when it stops the code, as against the code raising such an error itself.
 _TIME = ("time limit exceeded", "request timeout")
@@ -107,18 +112,13 @@ class Sandbox:
         Printed output is dropped. Exceptions raised by host functions reach the code as its own,
         so a host that must stop the code has to keep refusing.
         """
-        caps = ResourceLimits(
-            max_feed_duration_secs=self.limits.seconds,
-            max_memory=self.limits.memory_bytes,
-            max_recursion_depth=self.limits.recursion,
-            max_suspensions=self.limits.host_calls,
-        )
         net = _Net(self.limits.total_seconds)
         lookup = {name: net.under(host) for name, host in hosts.items()}
         # Ctrl-C inside a host function would reach the code as its own error, and be lost.
         with interrupts_put_off():
             try:
-                with self._opened().checkout(limits=caps, os_policy=_OS_POLICY) as session:
+                with ExitStack() as closing:
+                    session = self._session(closing)
                     for source in sources:
                         session.feed_run(source, external_lookup=lookup, print_callback=_drop)
                     value = session.feed_run(
@@ -131,12 +131,59 @@ class Sandbox:
             return Outcome(failure="time", message=net.message)
         return _returned(value)
 
+    def shell(self) -> Shell:
+        """A session that lasts; until it is closed, nothing else runs here."""
+        closing = ExitStack()
+        with interrupts_put_off():
+            return Shell(self._session(closing), closing, self.limits.total_seconds)
+
+    def _session(self, closing: ExitStack) -> MontySession:
+        caps = ResourceLimits(
+            max_feed_duration_secs=self.limits.seconds,
+            max_memory=self.limits.memory_bytes,
+            max_recursion_depth=self.limits.recursion,
+            max_suspensions=self.limits.host_calls,
+        )
+        return closing.enter_context(self._opened().checkout(limits=caps, os_policy=_OS_POLICY))
+
     def _opened(self) -> Monty:
         if self._pool is None:
             _settle_telemetry()
             self._pool = Monty(min_processes=1, max_processes=1)
             self._pool.__enter__()
         return self._pool
+
+
+class Shell:
+    """A session in which a piece of code sees what those before it defined.
+
+    The limits on host calls and memory hold for the whole session, those on time for each piece.
+    """
+
+    def __init__(self, session: MontySession, closing: ExitStack, seconds: float) -> None:
+        self._session, self._closing, self._seconds = session, closing, seconds
+
+    def run(self, code: str, hosts: Mapping[str, HostFunction], heard: Heard) -> Outcome:
+        """Run one piece of code; `heard` gets what it prints. See `Sandbox.call`.
+
+        The message of a failure is the whole traceback.
+        """
+        net = _Net(self._seconds)
+        lookup = {name: net.under(host) for name, host in hosts.items()}
+        with interrupts_put_off():
+            try:
+                self._session.feed_run(
+                    code, external_lookup=lookup, print_callback=lambda stream, text: heard(text)
+                )
+            except MontyError as error:
+                failed = _failed(error)
+                failure: Failure = "time" if net.fired else failed.failure
+                return Outcome(failure=failure, message=_traceback(error) or failed.message)
+        return Outcome(failure="time", message=net.message) if net.fired else Outcome()
+
+    def close(self) -> None:
+        """End the session; safe to call twice."""
+        self._closing.close()
 
 
 class _Net:
@@ -184,6 +231,10 @@ def _failed(error: MontyError) -> Outcome:
     if stopped and any(words in message for words in _LIMIT):
         return Outcome(failure="limit", message=message)
     return Outcome(failure="unsupported" if _lacking(inner) else "wrong", message=message)
+
+
+def _traceback(error: MontyError) -> str:
+    return error.display() if isinstance(error, MontyRuntimeError | MontySyntaxError) else ""
 
 
 def _lacking(error: BaseException) -> bool:

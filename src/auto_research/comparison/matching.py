@@ -17,6 +17,7 @@ MATCHED = (
     "benchmark",
     "split",
     "agent",
+    "agent_config",
     "train_scenarios",
     "episodes",
     "budget.units",

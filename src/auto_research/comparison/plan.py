@@ -48,7 +48,7 @@ class Plan:
         options = BenchmarkOptions(request.data_dir, request.exclude)
         make = find("benchmark", request.benchmark, registry.benchmarks)
         self._benchmark = SharedBenchmark(make(options))
-        agent = find("agent", request.agent, registry.agents)({})
+        agent = find("agent", request.agent, registry.agents)(request.agent_options)
         self.reads_answers = agent.reads_answers
         agent.close()
 

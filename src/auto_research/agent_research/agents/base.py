@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest, Use
@@ -60,3 +60,11 @@ class Agent(Protocol):
 
     def close(self) -> None:
         """Let go of processes; the agent opens them again when used again."""
+
+
+@runtime_checkable
+class Configured(Protocol):
+    """An agent that can be set up in more than one way."""
+
+    def config(self) -> Mapping[str, Json]:
+        """How it is set up, as far as that may change a result; no secrets. Stands in run.yaml."""
