@@ -177,32 +177,43 @@ def test_workers_and_hash_order_change_no_byte(whole: Path, tmp_path: Path) -> N
     assert "sage" in ended.stdout
 
 
-@pytest.mark.parametrize(
-    ("number", "group"),
-    [
-        (signal.SIGINT, True),
-        (signal.SIGKILL, False),
-        pytest.param(signal.SIGKILL, True, marks=pytest.mark.slow),
-    ],
-)
-def test_a_stopped_search_goes_on_to_the_same_bytes_and_leaves_no_process(
-    whole: Path, tmp_path: Path, number: signal.Signals, group: bool
-) -> None:
-    arguments = [*SIZES, "--direction", DIRECTION, "--out", tmp_path, "--workers", 2]
-    run = StartedSearch(tmp_path, *arguments)
-    moment = 100 if number == signal.SIGINT else 60
-    assert run.steps(moment) == moment
+def stopped(
+    tmp_path: Path, number: signal.Signals, steps: int, *arguments: object, group: bool
+) -> subprocess.CompletedProcess[str]:
+    """A search that gets a signal after so many steps; no process of it is left."""
+    folder = tmp_path / f"steps-{steps}"
+    folder.mkdir()
+    given = [*SIZES, "--direction", DIRECTION, "--out", tmp_path, "--workers", 2, *arguments]
+    run = StartedSearch(folder, *given)
+    assert run.steps(steps) == steps
     run.kill(number, group=group)
-    ended = run.ended()  # no process is left, or this would wait
-    if number == signal.SIGINT:
-        assert ended.returncode == 130
-        assert "finished trials are kept" in ended.stderr
-        assert "--resume" in ended.stderr
-    else:
-        assert ended.returncode == -number
+    ended = run.ended()  # it would wait for a process that is left
     assert not (tmp_path / NAME / "result.json").exists()
+    return ended
+
+
+def test_an_interrupted_then_killed_search_goes_on_to_the_same_bytes_and_leaves_no_process(
+    whole: Path, tmp_path: Path
+) -> None:
+    ended = stopped(tmp_path, signal.SIGINT, 60, group=True)
+    assert ended.returncode == 130
+    assert "finished trials are kept" in ended.stderr
+    assert "--resume" in ended.stderr
     with open(tmp_path / NAME / "trials.jsonl", "ab") as log:
         log.write(b'{"trial": 99, "torn')
+    ended = stopped(tmp_path, signal.SIGKILL, 61, "--resume", group=False)
+    assert ended.returncode == -signal.SIGKILL
+    resumed = evolve(tmp_path, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert files(tmp_path) == files(whole)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("steps", [1, 25, 90, 120, 150])
+def test_a_search_killed_at_any_moment_goes_on_to_the_same_bytes(
+    whole: Path, tmp_path: Path, steps: int
+) -> None:
+    stopped(tmp_path, signal.SIGKILL, steps, group=True)
     resumed = evolve(tmp_path, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert files(tmp_path) == files(whole)
@@ -272,11 +283,16 @@ def test_what_breaks_is_reported_with_its_reason_and_never_wins(tmp_path: Path) 
     assert any("could not beat random search" in line for line in told["verdict"])
 
 
-def test_a_search_in_which_everything_fails_says_so(tmp_path: Path) -> None:
+def test_a_search_in_which_everything_fails_says_so(
+    tmp_path: Path, cli: RunCli, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(BROKEN)
+    monkeypatch.setenv("AUTO_RESEARCH_PLUGINS", "small_world,broken_operators")
     direction = "keep sage, try broken.raises, try broken.no-number"
-    ended = evolve(tmp_path, direction=direction, **broken())
-    assert ended.returncode == 2
-    assert "every genome of evolution failed, the first one so: ValueError" in ended.stderr
+    given = [*SIZES, "--direction", direction, "--out", tmp_path, "--workers", 1]
+    ended = cli("evolve", *map(str, given))
+    assert ended.code == 2
+    assert "every genome of evolution failed, the first one so: ValueError" in ended.err
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def evolve(
     seed: Annotated[int, typer.Option(help="Names the search and both families of tasks.")] = 42,
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
     episodes: Annotated[int, typer.Option(help="Validation episodes of a trial.")] = 30,
-    train_scenarios: Annotated[int, typer.Option(help="Scenarios a trial trains on.")] = 4,
+    train_scenarios: Annotated[int, typer.Option(help="Scenarios a trial trains on.")] = 3,
     test_episodes: Annotated[int, typer.Option(help="Test episodes of the champions.")] = 120,
     final_train_scenarios: Annotated[
         int, typer.Option(help="Scenarios the champions train on for the test.")

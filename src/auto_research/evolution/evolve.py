@@ -55,7 +55,7 @@ class EvolveRequest:
     seed: int = 42
     train_seed: int = 0
     episodes: int = 30
-    train_scenarios: int = 4
+    train_scenarios: int = 3
     test_episodes: int = 120
     final_train_scenarios: int = 64
     data_dir: Path | None = None
