@@ -43,6 +43,8 @@ TARIFF_WORDS = {
     "retrieve": "a skill considered for retrieval",
     "load": "a skill loaded into the sandbox",
     "write": "a rule written into a skill (for a raw trace: a step)",
+    "step": "a turn in a world: a piece of code handed to it, or a reply without any",
+    "api-call": "a call of an app's API in a world",
 }
 
 

@@ -31,12 +31,19 @@ def register_methods() -> Sequence[MethodFile]:
 
 @hookimpl
 def register_agents() -> Mapping[str, AgentFactory]:
-    return {"search": _search}
+    return {"expert": _expert, "search": _search}
 
 
 @hookimpl
 def register_benchmarks() -> Mapping[str, BenchmarkFactory]:
-    return {"planbench-mini": _planbench_mini, "planbench": _planbench}
+    return {
+        "planbench-mini": _planbench_mini,
+        "planbench": _planbench,
+        "appworld-mini": _appworld_mini,
+        "appworld-mini-challenge": _appworld_mini_challenge,
+        "appworld": _appworld,
+        "appworld-challenge": _appworld_challenge,
+    }
 
 
 def _search(options: Mapping[str, str]) -> Any:
@@ -44,6 +51,13 @@ def _search(options: Mapping[str, str]) -> Any:
     from auto_research.agent_research.agents.search.agent import SearchAgent
 
     return SearchAgent()
+
+
+def _expert(options: Mapping[str, str]) -> Any:
+    """Runs a benchmark's reference programs, to check the benchmark; reads answers."""
+    from auto_research.agent_research.agents.expert import ExpertAgent
+
+    return ExpertAgent()
 
 
 def _planbench_mini(options: BenchmarkOptions) -> Benchmark:
@@ -60,3 +74,36 @@ def _planbench(options: BenchmarkOptions) -> Benchmark:
     if options.data_dir is None:
         raise UserError("the benchmark 'planbench' needs files", mend="give --data-dir DIR")
     return PlanBench(options.data_dir, exclude=options.exclude)
+
+
+def _appworld_mini(options: BenchmarkOptions) -> Benchmark:
+    """A small generated world of apps on AppWorld's engine; test on its normal tasks."""
+    return _appworld_named("appworld-mini", options)
+
+
+def _appworld_mini_challenge(options: BenchmarkOptions) -> Benchmark:
+    """The same, but test on tasks with an app that training never saw."""
+    return _appworld_named("appworld-mini-challenge", options)
+
+
+def _appworld(options: BenchmarkOptions) -> Benchmark:
+    """AppWorld's official tasks; test on test_normal."""
+    return _appworld_named("appworld", options)
+
+
+def _appworld_challenge(options: BenchmarkOptions) -> Benchmark:
+    """AppWorld's official tasks; test on test_challenge."""
+    return _appworld_named("appworld-challenge", options)
+
+
+def _appworld_named(name: str, options: BenchmarkOptions) -> Benchmark:
+    from auto_research.benchmarks.appworld.benchmark import AppWorldBenchmark
+
+    if options.exclude:
+        raise UserError(f"the benchmark {name!r} has no parts to leave out", where="--exclude")
+    return AppWorldBenchmark(
+        name,
+        options.data_dir,
+        challenge=name.endswith("-challenge"),
+        unsafe=options.unsafe_worlds,
+    )

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from auto_research.agent_research.agents.base import Agent, Configured
+from auto_research.agent_research.agents.base import Agent, Configured, ReadsReferences
 from auto_research.agent_research.budget import Budget, Meter, Phase
 from auto_research.agent_research.catalog import MethodSource, find
 from auto_research.agent_research.checkpoint import Checkpoint
@@ -29,6 +29,7 @@ from auto_research.benchmarks.base import (
     Benchmark,
     Evaluator,
     Json,
+    Referenced,
     Scenario,
     Split,
     world_opener,
@@ -36,6 +37,8 @@ from auto_research.benchmarks.base import (
 from auto_research.errors import UserError
 from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import Registry, load_plugins
+
+WORLDS = "worlds"  # in a run's directory: what was done in the worlds of the test
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +60,7 @@ class EvalRequest:
     units: int | None = None
     run_units: int | None = None
     agent_options: Mapping[str, str] = field(default_factory=dict)
+    unsafe_worlds: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +77,7 @@ class Furnisher:
     test_scenarios: int
     train_scenarios: int
     agent_options: Mapping[str, str]
+    keep: Path
 
     def __call__(self) -> Workplace:
         registry = load_plugins()
@@ -80,12 +85,14 @@ class Furnisher:
         if self.train_scenarios:  # first, as they are needed first: the judge prepares in order
             benchmark.scenarios("train", self.train_seed, self.train_scenarios)
         benchmark.scenarios(self.split, self.seed, self.test_scenarios)
-        return Workplace(
-            _agent(registry, self.agent, self.agent_options),
+        workplace = Workplace(
+            _agent(registry, self.agent, self.agent_options, benchmark),
             resolve_method(MethodSource(self.method, "run.yaml"), registry).build(registry),
             lambda: _evaluators(benchmark, self.split, self.seed, self.train_seed),
             world_opener(benchmark),
         )
+        workplace.keep = self.keep
+        return workplace
 
 
 @dataclass
@@ -175,7 +182,8 @@ class Evaluation:
         progressed: Progressed,
         steps: Callable[[Runner], Checkpoint],
     ) -> Checkpoint:
-        pool = open_workers(here, self._furnisher(), workers)
+        here.keep = run_dir.path / WORLDS
+        pool = open_workers(here, self._furnisher(here.keep), workers)
         try:
             runner = Runner(
                 config=self.config,
@@ -201,7 +209,7 @@ class Evaluation:
         """A workplace for this evaluation, or for one of another method on the same tasks."""
         request = self.request
         return Workplace(
-            _agent(self.registry, request.agent, request.agent_options),
+            _agent(self.registry, request.agent, request.agent_options, self.benchmark),
             request.method.build(self.registry),
             lambda: _evaluators(self.benchmark, request.split, request.seed, request.train_seed),
             world_opener(self.benchmark),
@@ -219,7 +227,7 @@ class Evaluation:
         finally:
             here.close()
 
-    def _furnisher(self) -> Furnisher:
+    def _furnisher(self, keep: Path) -> Furnisher:
         request = self.request
         return Furnisher(
             method=request.method.to_dict(),
@@ -232,6 +240,7 @@ class Evaluation:
             test_scenarios=len(self.test),
             train_scenarios=len(self.train),
             agent_options=dict(request.agent_options),
+            keep=keep,
         )
 
     def _flags(self, agent: Agent) -> Iterator[str]:
@@ -254,7 +263,7 @@ def prepare(
     """
     if benchmark is None:
         benchmark = find("benchmark", request.benchmark, registry.benchmarks)(_options(request))
-    agent = _agent(registry, request.agent, request.agent_options)
+    agent = _agent(registry, request.agent, request.agent_options, benchmark)
     if request.episodes < 1:
         raise UserError(f"{request.episodes} episodes asked for", mend="ask for at least 1")
     trains = request.method.rollout.use != "none" and request.train_scenarios > 0
@@ -337,9 +346,14 @@ def _evaluators(
 
 
 def _options(request: EvalRequest) -> BenchmarkOptions:
-    return BenchmarkOptions(request.data_dir, request.exclude)
+    return BenchmarkOptions(request.data_dir, request.exclude, request.unsafe_worlds)
 
 
-def _agent(registry: Registry, name: str, options: Mapping[str, str]) -> Agent:
+def _agent(
+    registry: Registry, name: str, options: Mapping[str, str], benchmark: Benchmark
+) -> Agent:
     factory: Callable[[Mapping[str, str]], Agent] = find("agent", name, registry.agents)
-    return factory(options)
+    agent = factory(options)
+    if isinstance(agent, ReadsReferences) and isinstance(benchmark, Referenced):
+        agent.read_from(benchmark)
+    return agent

@@ -23,10 +23,14 @@ hookimpl = pluggy.HookimplMarker(PROJECT)
 
 @dataclass(frozen=True, slots=True)
 class BenchmarkOptions:
-    """What the user may tell a benchmark: a folder of data, and parts (domains) to leave out."""
+    """What the user may tell a benchmark: a folder of data, and parts (domains) to leave out.
+
+    `unsafe_worlds` accepts worlds that are not isolated from the answers.
+    """
 
     data_dir: Path | None = None
     exclude: tuple[str, ...] = ()
+    unsafe_worlds: bool = False
 
 
 # A factory raises UserError for options it cannot serve; the first line of its docstring is

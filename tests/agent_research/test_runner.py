@@ -80,11 +80,11 @@ def test_at_test_operators_see_verdicts_only_if_the_run_says_so(
 
 def test_an_agent_that_reads_answers_is_flagged(tmp_path: Path) -> None:
     class Expert(TellingAgent):
-        name = "expert"
+        name = "oracle"
         reads_answers = True
 
-    plugin = Brought(agents={"expert": lambda options: Expert()})
-    prepared(plugin, method="react", agent="expert").run(tmp_path / "run")
+    plugin = Brought(agents={"oracle": lambda options: Expert()})
+    prepared(plugin, method="react", agent="oracle").run(tmp_path / "run")
     assert metrics(tmp_path / "run")["flags"] == ["expert"]
 
 

@@ -34,13 +34,16 @@ class Room:
     done: list[str] = field(default_factory=list)
     closed: bool = False
 
-    def execute(self, code: str) -> Observation:
+    def execute(self, code: str, calls: int | None = None) -> Observation:
         self.done.append(code)
         return Observation(f"{len(self.done)} done")
 
     def submission(self) -> Mapping[str, Json]:
         assert not self.closed
         return {"done": list(self.done)}
+
+    def flags(self) -> tuple[str, ...]:
+        return ("unsafe-worlds",)
 
     def close(self) -> None:
         self.closed = True
@@ -71,7 +74,8 @@ class Rooms(SmallBenchmark):
         super().__init__()
         self.opened: list[Room] = []
 
-    def environment(self, task: Task) -> Environment:
+    def environment(self, task: Task, keep: Path | None = None) -> Environment:
+        assert keep is not None and keep.parent.joinpath("run.yaml").exists()
         self.opened.append(Room(task))
         return self.opened[-1]
 
@@ -105,6 +109,7 @@ def test_what_was_done_in_a_world_is_what_is_judged(tmp_path: Path, shared: bool
     assert metrics(run)["metrics"]["errored"] == 2
     assert [room.task.id for room in rooms.opened] == [row["task"] for row in rows(run, "test")]
     assert all(room.closed for room in rooms.opened)
+    assert metrics(run)["flags"] == ["unsafe-worlds"]
 
 
 def test_an_agent_that_needs_no_world_ignores_it(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Protocol
 
 from auto_research.agent_research.agents.base import Agent
@@ -38,6 +39,7 @@ class Workplace:
         open_world: OpenWorld | None = None,
     ) -> None:
         self.agent, self.operators, self.open_world = agent, operators, open_world
+        self.keep: Path | None = None  # the folder for what was done in the worlds of the test
         self._open_evaluators = evaluators
         self._evaluators = evaluators()
         self.under_way: list[UnderWay] = []  # the chains that have begun and not ended
@@ -65,7 +67,10 @@ class Workplace:
         meters: list[Meter] = []
         self.under_way.append((job, meters))
         evaluator = self._evaluators[job.phase]
-        return attempt_chain(job, self.agent, self.operators, evaluator, meters, self.open_world)
+        keep = self.keep if job.phase == "test" else None
+        return attempt_chain(
+            job, self.agent, self.operators, evaluator, meters, self.open_world, keep
+        )
 
     def _ended(self, chain: AttemptedChain) -> ChainOutcome:
         if chain.evaluator is not self._evaluators[chain.job.phase]:

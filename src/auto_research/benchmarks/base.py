@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Literal, Protocol, runtime_checkable
 
 Json = None | bool | int | float | str | Sequence["Json"] | Mapping[str, "Json"]
@@ -91,11 +92,17 @@ class Observation:
 class Environment(Protocol):
     """One task's world, in another process: runs code, keeps its state, knows no answer."""
 
-    def execute(self, code: str) -> Observation:
-        """Run code in the task's one persistent shell. A world that broke or hung has failed."""
+    def execute(self, code: str, calls: int | None = None) -> Observation:
+        """Run code in the task's one persistent shell, with at most `calls` API calls.
+
+        A world that broke or hung has failed.
+        """
 
     def submission(self) -> Mapping[str, Json]:
         """What the evaluator needs to judge what was done here: the payload to hand in."""
+
+    def flags(self) -> tuple[str, ...]:
+        """What sets the world apart, for the run's report: unsafe, or stopped by a clock."""
 
     def close(self) -> None:
         """End the world; safe to call twice."""
@@ -105,11 +112,22 @@ class Environment(Protocol):
 class Worldly(Protocol):
     """A benchmark whose tasks are worlds to act in."""
 
-    def environment(self, task: Task) -> Environment:
-        """Open the task's world anew. Raises UserError if no world can be opened here."""
+    def environment(self, task: Task, keep: Path | None = None) -> Environment:
+        """Open the task's world anew. Raises UserError if no world can be opened here.
+
+        What was done in it is kept in the folder `keep`, if the benchmark can keep it.
+        """
 
 
-OpenWorld = Callable[[Task], Environment]
+@runtime_checkable
+class Referenced(Protocol):
+    """A benchmark with reference programs, which only an agent that reads answers is given."""
+
+    def reference(self, task: Task) -> str:
+        """Code that does the task in its world. Raises UserError if the task has none."""
+
+
+OpenWorld = Callable[[Task, Path | None], Environment]
 
 
 class Benchmark(Protocol):

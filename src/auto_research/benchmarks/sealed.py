@@ -23,11 +23,18 @@ _GRACE = 5.0  # seconds for the child to end by itself
 
 
 class SealedProcess:
-    """One child process; safe to use from several threads. An `Evaluator`."""
+    """One child process; safe to use from several threads. An `Evaluator`.
 
-    def __init__(self, argv: Sequence[str]) -> None:
+    `environment` are its variables, by default those of this process.
+    """
+
+    def __init__(self, argv: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self._child = subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
         )
         assert self._child.stdin and self._child.stdout and self._child.stderr
         self._stdin: IO[bytes] = self._child.stdin

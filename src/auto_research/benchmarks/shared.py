@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from auto_research.benchmarks.base import (
     Benchmark,
     Evaluator,
+    Referenced,
     Scenario,
     Split,
     Submission,
@@ -27,6 +28,8 @@ class SharedBenchmark:
         self._inner = inner
         if opener := world_opener(inner):
             self.environment = opener
+        if isinstance(inner, Referenced):
+            self.reference = inner.reference
         self._streams: dict[tuple[Split, int, int | None], Sequence[Scenario]] = {}
         self._kept: Evaluator | None = None
 

@@ -10,7 +10,7 @@ from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest, Use
 from auto_research.agent_research.rows import TranscriptLine
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Environment, Json, Submission, Task
+from auto_research.benchmarks.base import Environment, Json, Referenced, Submission, Task
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,3 +68,11 @@ class Configured(Protocol):
 
     def config(self) -> Mapping[str, Json]:
         """How it is set up, as far as that may change a result; no secrets. Stands in run.yaml."""
+
+
+@runtime_checkable
+class ReadsReferences(Protocol):
+    """An agent that works from a benchmark's reference programs. It has `reads_answers` set."""
+
+    def read_from(self, benchmark: Referenced) -> None:
+        """Where the programs are; told before the first session, if the benchmark has any."""
