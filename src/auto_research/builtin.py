@@ -31,7 +31,7 @@ def register_methods() -> Sequence[MethodFile]:
 
 @hookimpl
 def register_agents() -> Mapping[str, AgentFactory]:
-    return {"expert": _expert, "search": _search}
+    return {"expert": _expert, "llm": _llm, "search": _search}
 
 
 @hookimpl
@@ -50,6 +50,7 @@ def _search(options: Mapping[str, str]) -> Any:
     """Deterministic planner that runs, mends and writes skills; no model."""
     from auto_research.agent_research.agents.search.agent import SearchAgent
 
+    _no_options("search", options)
     return SearchAgent()
 
 
@@ -57,7 +58,22 @@ def _expert(options: Mapping[str, str]) -> Any:
     """Runs a benchmark's reference programs, to check the benchmark; reads answers."""
     from auto_research.agent_research.agents.expert import ExpertAgent
 
+    _no_options("expert", options)
     return ExpertAgent()
+
+
+def _llm(options: Mapping[str, str]) -> Any:
+    """A language model behind an OpenAI-compatible server writes and runs Python."""
+    from auto_research.agent_research.agents.llm.agent import LlmAgent
+    from auto_research.agent_research.agents.llm.options import read_options
+
+    return LlmAgent(read_options(options))
+
+
+def _no_options(agent: str, options: Mapping[str, str]) -> None:
+    if options:
+        option = "--" + next(iter(options)).replace("_", "-")
+        raise UserError(f"agent {agent!r} takes no {option}", mend="it is for --agent llm")
 
 
 def _planbench_mini(options: BenchmarkOptions) -> Benchmark:

@@ -8,6 +8,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from auto_research.cli.model_options import (
+    BaseUrl,
+    ContextTokens,
+    MaxTokens,
+    ModelName,
+    RecordFile,
+    ReplayFile,
+    Temperature,
+    given,
+)
 from auto_research.cli.options import BOUNDS, RESUME, check_number, check_word, run_path
 from auto_research.cli.output import AsJson, print_json
 from auto_research.cli.session import installed
@@ -22,6 +32,13 @@ def agent_eval(
     method: Annotated[str, typer.Option(help="A method's name, or a YAML file.")] = "sage",
     benchmark: Annotated[str, typer.Option(help="A benchmark's name.")] = "planbench-mini",
     agent: Annotated[str, typer.Option(help="An agent's name.")] = "search",
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    context_tokens: ContextTokens = None,
+    record: RecordFile = None,
+    replay: ReplayFile = None,
     episodes: Annotated[int, typer.Option(help="Episodes of the test stream.")] = 120,
     seed: Annotated[int, typer.Option(help="Names the test family.")] = 42,
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
@@ -82,6 +99,15 @@ def agent_eval(
         test_feedback="verdict" if test_feedback == "verdict" else "own",
         units=units,
         run_units=max_units,
+        agent_options=given(
+            model=model,
+            base_url=base_url,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            context_tokens=context_tokens,
+            record=record,
+            replay=replay,
+        ),
     )
     path = run_path(out, name or f"{request.method.name}-{benchmark}-seed{seed}", resume)
     try:
