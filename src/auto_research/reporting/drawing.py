@@ -52,7 +52,7 @@ def nice_step(rough: float) -> float:
 def chart(
     name: str, title: str, words: str, parts: Sequence[Markup], height: int = HEIGHT
 ) -> Markup:
-    """A figure with a title and a description for who cannot see it; `name` is unique in the page."""
+    """A figure with a title and a description; `name` is unique in the page."""
     return Markup(
         '<svg class="chart" viewBox="0 0 {} {}" role="img" aria-labelledby="{n}-t {n}-d">'
         '<title id="{n}-t">{}</title><desc id="{n}-d">{}</desc>{}</svg>'
