@@ -71,6 +71,12 @@ def test_the_version_with_the_greatest_advantage_is_kept_and_no_other() -> None:
     assert not {VERSIONS[v].id for v in WORKED["refuses"]} & {c.skill.id for c in changes}
 
 
+def test_of_equals_the_latest_version_is_kept() -> None:
+    update = operator("update", "skill-r1.writer")
+    changes = update.after_group(credited([[1, 1, 1], [1, 1, 1]]), LibraryView(), Desk())
+    assert changes[-1].skill == VERSIONS["first-2"]
+
+
 def test_what_never_solved_its_task_is_not_kept() -> None:
     update = operator("update", "skill-r1.writer")
     assert update.after_group(credited([[0, 0, 0], [0, 0, 0]]), LibraryView(), Desk()) == ()

@@ -105,7 +105,8 @@ class GenerationsUpdate(LibraryUpdate):
     """Rewrites after every generation; keeps the version with the greatest advantage.
 
     Only a version that a later generation ran, and that solved its task, can be kept. Of equals
-    the earliest generation, then the first sibling.
+    the latest generation, then the first sibling (interpretation: a chain's last skill is its
+    result).
     """
 
     name = "skill-r1.writer"
@@ -125,14 +126,14 @@ class GenerationsUpdate(LibraryUpdate):
         if ctx.phase != "training":
             return ()
         run = [
-            (-group.advantages[i][g], g, i)
+            (round(group.advantages[i][g], 9), g, -i)
             for i, chain in enumerate(group.chains)
             for g, e in enumerate(chain.episodes)
             if e.choice.ranked and group.rewards[i][g]
         ]
         if not run:
             return ()
-        _, generation, sibling = min(run)
-        chain = group.chains[sibling]
+        _, generation, sibling = max(run)
+        chain = group.chains[-sibling]
         before = {e.id for e in chain.episodes[:generation]}
         return fitting([c for c in chain.changes if before.issuperset(c.cause)], library)
