@@ -107,7 +107,8 @@ class Plan:
             "data_dir": str(request.data_dir or ""),
             "budget": {"units": run.budget_units, "trial_units": run.run_units},
             "version": version("auto-research"),
-            "code_hash": code_hash([type(self.registry.agents[request.agent].value), *used]),
+            "code_hash": code_hash(used),
+            "run_code_hash": run.code_hash,  # the agent's code too
         }
 
 
