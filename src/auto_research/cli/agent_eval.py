@@ -61,6 +61,10 @@ def agent_eval(
     test_feedback: Annotated[
         str, typer.Option(help="What operators see at test: own (check) or verdict.")
     ] = "own",
+    unsafe_worlds: Annotated[
+        bool,
+        typer.Option("--unsafe-worlds", help="Accept worlds whose code could read the answers."),
+    ] = False,
     workers: Annotated[int, typer.Option(help="Chains run at once.")] = 1,
     limit: Annotated[int | None, typer.Option(help="Only the first N episodes.")] = None,
     out: Annotated[Path, typer.Option(help="The run's directory goes under this one.")] = Path(
@@ -99,6 +103,7 @@ def agent_eval(
         test_feedback="verdict" if test_feedback == "verdict" else "own",
         units=units,
         run_units=max_units,
+        unsafe_worlds=unsafe_worlds,
         agent_options=given(
             model=model,
             base_url=base_url,

@@ -13,8 +13,10 @@ from typing import Annotated
 import typer
 
 from auto_research.cli.agent_eval import agent_eval
+from auto_research.cli.appworld import appworld_app
 from auto_research.cli.benchmarks import benchmarks_app
 from auto_research.cli.compare import compare
+from auto_research.cli.doctor import doctor
 from auto_research.cli.evolve import evolve
 from auto_research.cli.library import library_app
 from auto_research.cli.methods import methods_app
@@ -39,6 +41,8 @@ app.add_typer(benchmarks_app, name="benchmarks")
 app.add_typer(plugins_app, name="plugins")
 app.add_typer(library_app, name="library")
 app.command("report")(report)
+app.add_typer(appworld_app, name="appworld")
+app.command("doctor")(doctor)
 
 
 def _print_version(wanted: bool) -> None:

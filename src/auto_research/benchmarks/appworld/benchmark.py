@@ -41,7 +41,7 @@ class AppWorldBenchmark:
     ) -> None:
         home = required()
         self.name = name
-        self._root = root or _root_of(name, home)
+        self._root = root_of(name, home, root)
         self._datasets = {**DATASETS, "test": CHALLENGE} if challenge else DATASETS
         self._unsafe = unsafe
         if not (self._root / "data" / "datasets").is_dir():
@@ -167,8 +167,10 @@ class AppWorldBenchmark:
             spool.cleanup()
 
 
-def _root_of(name: str, home: Home) -> Path:
-    """The data root of a benchmark's name. Raises UserError if set-up has not made it."""
+def root_of(name: str, home: Home, given: Path | None = None) -> Path:
+    """The data root of a benchmark, or the one `given`. Raises UserError if there is none."""
+    if given is not None and given != Path():
+        return given
     state = home.state()
     if name.startswith("appworld-mini"):
         if "mini" not in state:

@@ -1,0 +1,104 @@
+"""`auto-research doctor`: what is installed, what is missing, and the command that mends it."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from auto_research.cli.output import AsJson, print_json, print_rows
+
+_ALLOW = "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that some part of the program needs. `mend` is a command; empty if all is well."""
+
+    name: str
+    ok: bool
+    found: str
+    needed_for: str
+    mend: str = ""
+
+
+def doctor(as_json: AsJson = False) -> None:
+    """Say what is installed and what is missing, with the command that mends each."""
+    checks = list(_checks())
+    if as_json:
+        print_json([asdict(check) for check in checks])
+        return
+    rows = [
+        {
+            "": "ok" if check.ok else "missing",
+            "what": check.name,
+            "found": check.found,
+            "needed for": check.needed_for,
+            "mend": check.mend,
+        }
+        for check in checks
+    ]
+    print_rows(rows, ("", "what", "found", "needed for", "mend"), as_json=False)
+
+
+def _checks() -> Iterator[Check]:
+    found = ".".join(map(str, sys.version_info[:3]))
+    yield Check("python", True, found, "everything")
+    yield _package("auto-research", "everything", "pip install auto-research")
+    yield _package("openai", "--agent llm", "pip install openai")
+    yield _package("torch", "training small models", "pip install torch")
+    yield from _appworld()
+
+
+def _package(name: str, needed_for: str, mend: str) -> Check:
+    try:
+        return Check(name, True, version(name), needed_for)
+    except PackageNotFoundError:
+        return Check(name, False, "", needed_for, mend)
+
+
+def _appworld() -> Iterator[Check]:
+    from auto_research.benchmarks.appworld.home import SETUP, VERSION, Home, default_home
+    from auto_research.benchmarks.appworld.setup import sources_hash
+    from auto_research.benchmarks.appworld.worlds import can_be_shut_in
+
+    home = Home(default_home())
+    state, all_benchmarks = home.state(), "--benchmark appworld, appworld-mini"
+    place = str(home.path)
+    installed = home.installed()
+    yield Check(
+        f"AppWorld {VERSION}",
+        installed,
+        place if installed else "",
+        all_benchmarks,
+        "" if installed else SETUP,
+    )
+    mini = state.get("mini", "")
+    current = installed and mini == sources_hash() and home.mini.is_dir()
+    told = str(home.mini) if mini else ""
+    yield Check(
+        "appworld-mini",
+        current,
+        told if current or not mini else f"{told}, of another version",
+        "--benchmark appworld-mini",
+        "" if current else SETUP,
+    )
+    official = state.get("official", "")
+    stands = bool(official) and (Path(official) / "data" / "datasets").is_dir()
+    yield Check(
+        "AppWorld's official data",
+        stands,
+        official if stands else "",
+        "--benchmark appworld",
+        "" if stands else f"{SETUP} --data official, or --root DIR",
+    )
+    why = can_be_shut_in(home) if installed else "not tried: AppWorld is not set up"
+    yield Check(
+        "user namespaces",
+        not why,
+        why or "worlds can be isolated",
+        "isolated worlds",
+        "" if not why else _ALLOW if installed else SETUP,
+    )
