@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from auto_research.agent_research.agents.base import Attempt
-from auto_research.agent_research.agents.llm.code import Block, actions, blocks_in, uses
+from auto_research.agent_research.agents.llm.code import Block, actions, blocks_in, together, uses
 from auto_research.agent_research.agents.llm.context import Message, Turn, conversation, trimmed
 from auto_research.agent_research.agents.llm.options import Limits, Options
 from auto_research.agent_research.agents.llm.planning import PlanningWorld
@@ -64,7 +64,7 @@ class Attempting:
             )
             opening = self.prompts.render(
                 "task",
-                functions=_together(loaded),
+                functions=together([skill.source for skill in loaded]),
                 notes=[skill.source for skill in skills if skill.kind == "text"],
                 observation=[(t.replace("_", " "), text) for t, text in observation.items()],
                 instruction=instruction,
@@ -95,7 +95,7 @@ class Attempting:
         if not best:
             return []
         self.meter.spend("load", len(best))
-        seen = self._execute(_together(list(best.values())), world)
+        seen = self._execute(together([skill.source for skill in best.values()]), world)
         names = ", ".join(best)
         if seen.failed:
             self._tell("skills", f"dropped, as their code failed: {names}; {seen.text}")
@@ -146,7 +146,8 @@ class Attempting:
 
     def _execute(self, code: str, world: Environment) -> Observation:
         seen = world.execute(code, calls=self.meter.left())
-        self.meter.spend("api-call", seen.calls)
+        if seen.calls:
+            self.meter.spend("api-call", seen.calls)
         return seen
 
     def _told(
@@ -193,7 +194,7 @@ class Attempting:
 
     def _evidence(self, loaded: Sequence[Skill]) -> Json:
         return {
-            "given": _together(loaded),
+            "given": together([skill.source for skill in loaded]),
             "finished": self.finished,
             "blocks": [
                 {"code": b.code, "failed": b.failed, "output": b.output} for b in self.blocks
@@ -202,8 +203,3 @@ class Attempting:
 
     def _tell(self, at: str, text: str) -> None:
         self.lines.append(TranscriptLine(at, trimmed(text, _SHOWN)))
-
-
-def _together(skills: Sequence[Skill]) -> str:
-    """Best last, so that none of its functions is replaced by one of a lesser skill."""
-    return "\n\n".join(skill.source.strip() for skill in reversed(skills))

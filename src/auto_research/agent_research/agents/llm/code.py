@@ -131,6 +131,16 @@ def _source(
     return "\n\n\n".join(["\n".join(lines)] * bool(lines) + [ast.unparse(p) for p in parts]) + "\n"
 
 
+def together(sources: Sequence[str]) -> str:
+    """Sources as one, each statement once; the first source is the last and so has its way."""
+    parts: dict[str, None] = {}
+    for source in sources:
+        tree = parsed(source)
+        texts = [ast.unparse(node) for node in tree.body] if tree is not None else [source]
+        parts |= dict.fromkeys(text for text in reversed(texts) if text not in parts)
+    return "\n\n\n".join(reversed(parts))
+
+
 def actions(blocks: Sequence[Block]) -> tuple[str, ...]:
     """The calls by a dotted name in blocks that ran, in textual order: ``name<keyword,...>``."""
     return tuple(label for b in blocks if not b.failed for label in calls(b.code))

@@ -131,7 +131,7 @@ class _Writer:
             return self._version(text, base)
         return self._text(text, "note", {"world": self.task.kind})
 
-    def _asked(self, template: str, base: Skill | None, **values: object) -> list[Skill]:
+    def _asked(self, template: str, base: Skill | None, /, **values: object) -> list[Skill]:
         """One skill that the model writes, as a version of `base` if there is one."""
         reply = self._reply(template, kind=base.kind if base else "function", **values)
         if base is not None and base.kind == "text":
@@ -139,7 +139,7 @@ class _Writer:
         code = blocks_in(reply)[:1]
         return [s for c in code for s in (self._version(c, base) if base else self._function(c))]
 
-    def _reply(self, template: str, **values: object) -> str:
+    def _reply(self, template: str, /, **values: object) -> str:
         answer = self.ask(
             [
                 {"role": "system", "content": self.prompts.render("writer")},

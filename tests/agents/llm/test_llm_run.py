@@ -1,0 +1,182 @@
+"""Whole runs of the agent llm in the toy shops: counts, records, workers, a server that dies."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import toy_world
+from evaluating import Brought, library, metrics, rows
+from llm_cases import patient
+from model_server import ModelServer, Reply, Say, Status, shopkeeper
+from shell import agent_eval, result
+
+from auto_research.agent_research.agents.llm.agent import LlmAgent
+from auto_research.agent_research.agents.llm.options import read_options
+from auto_research.agent_research.method import load_method
+from auto_research.errors import RunStopped, UserError
+from auto_research.evaluate import EvalRequest, Evaluation, prepare
+from auto_research.plugins import load_plugins
+
+SLOTS = ("retrieval=sage.scenario", "update=sage.save", "rollout.siblings=2")
+
+
+def prepared(server: str, method: str = "sage", **request: Any) -> Evaluation:
+    """An evaluation in the toy shops by the agent `patient`: llm, but it waits no moment."""
+    options = {"model": "scripted", "base_url": server, **request.pop("options", {})}
+    settings = request.pop("settings", SLOTS if method == "sage" else ())
+    plugin = Brought(agents={"patient": lambda o: LlmAgent(read_options(o), None, patient())})
+    registry = load_plugins([toy_world, plugin])
+    defaults: dict[str, Any] = {
+        "benchmark": "shops",
+        "agent": "patient",
+        "episodes": 6,
+        "seed": 7,
+        "train_scenarios": 2,
+    }
+    chosen = load_method(method, registry, settings)
+    asked = EvalRequest(chosen, agent_options=options, **{**defaults, **request})
+    return prepare(asked, registry)
+
+
+def test_sage_on_it_writes_reuses_and_scores_and_the_ledger_is_the_servers_count(
+    tmp_path: Path,
+) -> None:
+    run = tmp_path / "run"
+    with ModelServer(shopkeeper) as server:
+        prepared(server.url).run(run)
+        mine = rows(run)
+        assert sum(row["model_calls"] for row in mine) == server.calls
+        assert sum(row["tokens"] for row in mine) == server.tokens
+    test = [row for row in mine if row["phase"] == "test"]
+    assert [row["steps"] for row in test] == [3, 1, 1] * 2  # written once a scenario, then used
+    assert [bool(row["written"]) for row in test] == [True, False, False] * 2
+    assert metrics(run)["metrics"]["tgc"]["value"] == metrics(run)["metrics"]["sgc"]["value"] == 1
+    training = [row["reward"] for row in mine if row["phase"] == "training"]
+    assert training and set(training) == {2.0}  # R1 = r1 + use by q2, R2 = r2 + use
+    seeds = [request["seed"] for request in server.requests]
+    assert len(set(seeds)) == len(seeds)  # siblings do not ask the same thing
+
+
+def test_no_code_is_minus_one(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with ModelServer(["I would rather not."]) as server:
+        prepared(server.url).run(run)
+    assert {row["reward"] for row in rows(run, "training")} == {-1.0}
+    assert not any(row["success"] for row in rows(run))
+
+
+def test_what_a_run_is_set_up_with_stands_in_run_yaml_and_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-very-secret")
+    run = tmp_path / "run"
+    with ModelServer(shopkeeper) as server:
+        url = server.url.replace("://", "://me:pw-secret@")
+        prepared(url, options={"temperature": "0.5"}, episodes=3, method="react").run(run)
+        with pytest.raises(UserError, match=r"agent_config\.temperature"):
+            prepared(url, episodes=3, method="react").run(run, resume=True)
+    config = (run / "run.yaml").read_text()
+    assert "model: scripted" in config and "temperature: 0.5" in config and "prompts:" in config
+    for path in run.iterdir():
+        assert b"secret" not in path.read_bytes()
+
+
+def test_a_record_replays_without_a_server_for_any_number_of_workers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    replies, paths = tmp_path / "replies.jsonl", [tmp_path / name for name in ("a", "b", "c")]
+    common = ["--benchmark", "shops", "--agent", "llm", "--model", "scripted", "--seed", 7]
+    common += ["--episodes", 12, "--train-scenarios", 0, "--frozen", "--out", tmp_path]
+    common += ["--method", "sage", "--set", SLOTS[0], "--set", SLOTS[1]]
+    plugins = {"AUTO_RESEARCH_PLUGINS": "toy_world", "PYTHONPATH": str(Path(__file__).parent)}
+    with ModelServer(shopkeeper) as server:
+        done = agent_eval(
+            *common, "--name", "a", "--base-url", server.url, "--record", replies, **plugins
+        )
+        assert done.returncode == 0, done.stderr
+        assert len(replies.read_bytes().splitlines()) == server.calls
+    for name, workers in (("b", 1), ("c", 2)):
+        done = agent_eval(
+            *common, "--name", name, "--replay", replies, "--workers", workers, **plugins
+        )
+        assert done.returncode == 0, done.stderr
+    assert result(paths[0]) == result(paths[1]) == result(paths[2])
+
+
+def test_a_server_that_dies_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
+    run, whole = tmp_path / "run", tmp_path / "whole"
+    asked = 0
+
+    def dying(request: Any) -> Reply:
+        nonlocal asked
+        asked += 1
+        return shopkeeper(request) if asked <= 16 else Status(500)
+
+    with ModelServer(dying) as server:
+        port = server.port
+        with pytest.raises(RunStopped, match="HTTP 500"):
+            prepared(server.url, method="react", episodes=12).run(run)
+    lost = [json.loads(line) for line in (run / "attempts.jsonl").read_text().splitlines()]
+    assert sum(attempt["totals"].get("model_calls", 0) for attempt in lost) > 0
+    assert not (run / "metrics.json").exists()
+    with ModelServer(shopkeeper, port) as server:
+        prepared(server.url, method="react", episodes=12).run(run, resume=True)
+        assert server.calls < 12 * 3  # what was finished is not asked again
+        url = server.url
+        prepared(url, method="react", episodes=12).run(whole)
+    assert (run / "episodes.jsonl").read_bytes() == (whole / "episodes.jsonl").read_bytes()
+    assert all(row["success"] and not row["error"] for row in rows(run))
+
+
+def test_calls_that_failed_are_charged_and_the_run_says_so(tmp_path: Path) -> None:
+    run, asked = tmp_path / "run", 0
+
+    def shaky(request: Any) -> Reply:
+        nonlocal asked
+        asked += 1
+        return Status(429) if asked % 3 == 0 else shopkeeper(request)
+
+    with ModelServer(shaky) as server:
+        prepared(server.url, method="react", episodes=3).run(run)
+        assert sum(row["model_calls"] for row in rows(run)) == server.calls > 9
+        assert sum(row["tokens"] for row in rows(run)) == server.tokens
+    assert metrics(run)["flags"] == ["model-calls-repeated"]
+
+
+def test_a_frozen_test_leaves_the_library_as_it_was(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with ModelServer(shopkeeper) as server:
+        prepared(server.url, frozen=True, train_scenarios=0).run(run)
+    assert library(run) == []
+    assert [row["steps"] for row in rows(run, "test")] == [3] * 6
+
+
+@pytest.mark.parametrize("method", ["sage", "sage-paper", "raw-trace", "all-schemas"])
+def test_each_method_runs_with_it(tmp_path: Path, method: str) -> None:
+    run = tmp_path / "run"
+
+    def willing(request: Any) -> Reply:
+        writing = "You keep a collection" in request["messages"][0]["content"]
+        return Say("nothing") if writing else shopkeeper(request)
+
+    with ModelServer(willing) as server:
+        prepared(server.url, method, settings=(), episodes=3, train_scenarios=1).run(run)
+        charged = metrics(run)["spending"]
+        assert all(row["error"] == "" for row in rows(run))
+    assert charged and len(rows(run, "test")) == 3
+
+
+def test_planbench_runs_with_it_too(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    say = Say("```python\nprint(missing())\n```")
+    with ModelServer([say, say, Say("I give up.")]) as server:
+        evaluation = prepared(
+            server.url, "react", benchmark="planbench-mini", split="validation", episodes=3
+        )
+        evaluation.run(run)
+        opening = server.requests[0]["messages"][1]["content"]
+    assert "Wanted in the end:" in opening and ":action" not in opening
+    assert all(row["error"] == "" and row["success"] is False for row in rows(run))
