@@ -19,7 +19,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from auto_research.evolution.evolve import EvolveRequest, plan
+from auto_research.evolution.plan import EvolveRequest, plan
 from auto_research.evolution.pool import Pool
 from auto_research.evolution.search import draw_unseen
 from auto_research.evolution.trial import Bench, Job

@@ -77,8 +77,8 @@ def evolve(
     if model != "agent":
         raise UserError(f"{model!r} cannot be evolved", where="--model", mend="known: agent")
 
-    from auto_research.evolution.evolve import EvolveRequest, plan
     from auto_research.evolution.evolve import evolve as carry_out
+    from auto_research.evolution.plan import EvolveRequest, plan
     from auto_research.reporting.evolution import write_evolution_report
 
     request = EvolveRequest(

@@ -7,8 +7,7 @@ printed before anything is spent, together with the words that meant nothing.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass
 
 from auto_research.agent_research.catalog import Catalog
 from auto_research.agent_research.method import Method, resolve_method
@@ -16,14 +15,13 @@ from auto_research.agent_research.operators import SLOTS, Slot
 from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError, did_you_mean
 from auto_research.evolution.genome import Allele
+from auto_research.evolution.segments import Mode, Segment, segments
 from auto_research.evolution.space import Space, alleles
 from auto_research.evolution.words import Word, read_words, vocabulary
 
 BASELINE = "sage"  # what every champion is held against
 OBJECTIVES = ("joint success up", "total cost down")  # both count in every search
 CONTROL = "control"  # the citation of what is from no paper
-
-Mode = Literal["use", "keep", "exclude"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,26 +55,11 @@ class Reading:
         }
 
 
-@dataclass(slots=True)
-class _Segment:
-    """What one keep, exclude or use word governs."""
-
-    mode: Mode
-    names: list[str] = field(default_factory=list)
-    slots: list[Slot] = field(default_factory=list)
-    groups: list[str] = field(default_factory=list)
-    pairs: list[tuple[str, Slot]] = field(default_factory=list)  # "sage's reward"
-    open: bool = False
-
-    def __bool__(self) -> bool:
-        return bool(self.names or self.slots or self.groups or self.pairs or self.open)
-
-
 def read_direction(text: str, catalog: Catalog) -> Reading:
     """The reading of `text`. Raises UserError if it contradicts itself or leaves nothing."""
     words = list(read_words(text, vocabulary(_names(catalog))))
     _check_objectives(words)
-    return _Reader(catalog, list(_segments(words))).reading(_unknown(words, catalog))
+    return _Reader(catalog, list(segments(words))).reading(_unknown(words, catalog))
 
 
 def space_of(reading: Reading, catalog: Catalog) -> Space:
@@ -130,68 +113,11 @@ def _unknown(words: Iterable[Word], catalog: Catalog) -> tuple[str, ...]:
     return tuple(told)
 
 
-def _segments(words: Iterable[Word]) -> Iterator[_Segment]:
-    clause: list[Word] = []
-    for word in [*words, Word("break", "")]:
-        if word.kind != "break":
-            clause.append(word)
-            continue
-        yield from _of_clause(clause)
-        clause = []
-
-
-def _of_clause(words: Sequence[Word]) -> Iterator[_Segment]:
-    """The segments of one clause; a keep word behind what it keeps ("reward fixed") counts too."""
-    found = [_Segment("use")]
-    owners: list[str] = []  # names that a slot right behind them belongs to
-    owned = False  # such a slot has come: the next name begins anew
-    for word in words:
-        segment = found[-1]
-        if word.kind == "keep" or word.kind == "exclude" or word.kind == "use":
-            found.append(_Segment(word.kind))
-        elif word.kind == "name":
-            owners, owned = [*([] if owned else owners), word.value], False
-            segment.names.append(word.value)
-            continue
-        elif word.kind == "slot":
-            _add_slot(segment, owners, next(slot for slot in SLOTS if slot == word.value))
-            owned = True
-            continue
-        elif word.kind == "group":
-            segment.groups.append(word.value)
-        elif word.kind == "open":
-            segment.open = True
-        elif word.kind == "stop":
-            continue
-        owners, owned = [], False
-    return _settled(found)
-
-
-def _add_slot(segment: _Segment, owners: Sequence[str], slot: Slot) -> None:
-    segment.pairs += [(name, slot) for name in owners]
-    segment.names = [name for name in segment.names if name not in owners]
-    if not owners:
-        segment.slots.append(slot)
-
-
-def _settled(found: Sequence[_Segment]) -> Iterator[_Segment]:
-    for number, segment in enumerate(found):
-        after = found[number + 1] if number + 1 < len(found) else None
-        if segment.mode == "use" and segment and after is not None and after.mode == "keep":
-            bare = not (segment.names or segment.groups or segment.open or segment.pairs)
-            if not after:  # "sage's reward fixed"
-                segment.mode = "keep"
-            elif bare and after.names and not after.slots:  # "reward fixed to sage's"
-                after.slots, segment.slots = segment.slots, []
-        if segment:
-            yield segment
-
-
 class _Reader:
     """Turns segments into the operators of each slot."""
 
-    def __init__(self, catalog: Catalog, segments: Sequence[_Segment]) -> None:
-        self.catalog, self.segments = catalog, segments
+    def __init__(self, catalog: Catalog, said: Sequence[Segment]) -> None:
+        self.catalog, self.segments = catalog, said
         named = [*self._methods_in("keep", alone=True), *self._methods_in("keep", "use")]
         methods = known_methods(catalog, first=(*named, BASELINE))
         if not methods:
@@ -216,7 +142,7 @@ class _Reader:
                 searched[slot] = uses
         return Reading(searched, fixed, self.base.name, unknown)
 
-    def _use(self, segment: _Segment) -> None:
+    def _use(self, segment: Segment) -> None:
         slots = segment.slots or SLOTS
         for name, slot in segment.pairs:
             self._add(self._owned(name, slot))
@@ -227,7 +153,7 @@ class _Reader:
         if segment.open or (segment.slots and not (segment.names or segment.groups)):
             self._add(self._group("papers", slots))
 
-    def _keep(self, segment: _Segment) -> None:
+    def _keep(self, segment: Segment) -> None:
         for name, slot in segment.pairs:
             self._fix(name, slot)
         for name in segment.names:
@@ -245,7 +171,7 @@ class _Reader:
         for group in segment.groups:
             self._add(self._group(group, segment.slots or SLOTS))
 
-    def _exclude(self, segment: _Segment) -> None:
+    def _exclude(self, segment: Segment) -> None:
         for name, slot in segment.pairs:
             self._bar(self._owned(name, slot))
         for name in segment.names:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
@@ -215,9 +215,3 @@ def _flat(config: Mapping[str, Json], prefix: str = "") -> dict[str, str]:
         else:
             found[prefix + key] = json.dumps(value, sort_keys=True, ensure_ascii=False)
     return found
-
-
-def read_trials(path: Path) -> Iterator[dict[str, Json]]:
-    """The trials of a search that nobody needs to hold open."""
-    for number, line in enumerate(whole_lines(path / TRIALS)):
-        yield _read(number, line)
