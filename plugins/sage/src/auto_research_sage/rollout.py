@@ -32,7 +32,7 @@ class SequentialRollout(Rollout):
         chain_length: int = Field(default=2, ge=1)
         siblings: int = Field(default=4, ge=2)
         start: Literal["empty", "carry"] = "carry"
-        groups_per_batch: int = Field(default=4, ge=1)
+        groups_per_batch: int = Field(default=4, ge=1, json_schema_extra={"search": []})
 
     settings_type: ClassVar[type[Settings]] = Options
     settings: Options

@@ -40,7 +40,7 @@ class SiblingRollout(Rollout):
         arms: tuple[str, ...] = ()
         start: Literal["empty", "carry", "frozen"] = "frozen"
         order: Literal["given", "easy-first"] = "given"
-        groups_per_batch: int = Field(default=4, ge=1)
+        groups_per_batch: int = Field(default=4, ge=1, json_schema_extra={"search": []})
 
     settings_type: ClassVar[type[Settings]] = Options
     settings: Options

@@ -113,7 +113,7 @@ class PairedRollout(Rollout):
         chain_length: int = Field(default=2, ge=1)
         siblings: int = Field(default=2, ge=2)
         bare: int = Field(default=1, ge=1)
-        groups_per_batch: int = Field(default=4, ge=1)
+        groups_per_batch: int = Field(default=4, ge=1, json_schema_extra={"search": []})
 
     settings_type: ClassVar[type[Settings]] = Options
     settings: Options

@@ -19,7 +19,7 @@ class StreamRollout(Rollout):
     summary = "train scenarios one after the other, one try a task, the library carried"
 
     class Options(Settings):
-        groups_per_batch: int = Field(default=4, ge=1)
+        groups_per_batch: int = Field(default=4, ge=1, json_schema_extra={"search": []})
 
     settings_type: ClassVar[type[Settings]] = Options
     settings: Options
