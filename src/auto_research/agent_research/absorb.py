@@ -81,6 +81,7 @@ def charge_rows(
     charged[-1] = replace(
         last,
         tokens=last.tokens + spending.totals.get("tokens", 0),
+        generated=last.generated + spending.totals.get("generated", 0),
         model_calls=last.model_calls + spending.totals.get("model_calls", 0),
     )
     return charged

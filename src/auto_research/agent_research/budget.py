@@ -58,7 +58,7 @@ class Meter:
 
     budget: Budget
     units_by_kind: Counter[str] = field(default_factory=Counter)
-    totals: Counter[str] = field(default_factory=Counter)  # units, steps, tokens, model_calls
+    totals: Counter[str] = field(default_factory=Counter)  # resources; generated: of the tokens
     stream: str = ""
 
     def spend(self, kind: str, amount: int = 1) -> None:

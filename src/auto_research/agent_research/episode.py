@@ -110,6 +110,7 @@ def run_episode(
         units_by_kind=spending.units_by_kind,
         steps=attempt.steps,
         tokens=spending.totals.get("tokens", 0),
+        generated=spending.totals.get("generated", 0),
         model_calls=spending.totals.get("model_calls", 0),
         choice=ChoiceRow(choice.ranked, choice.propensities),
         uses=attempt.uses,

@@ -120,6 +120,7 @@ class _Figures:
             "average_cost": row.cost,
             "steps": row.steps,
             "tokens": row.tokens,
+            "generated_tokens": row.generated,
             "model_calls": row.model_calls,
             "units": row.units,
         }
@@ -144,6 +145,8 @@ class _Figures:
         if not self.checked:
             columns |= {name: self._column(name) for name in CONTRACT_CHECKS}
         columns["tgc"] = columns["joint_success"]
+        if not any(self.means["generated_tokens"]):  # no model was asked
+            del self.means["generated_tokens"]
         return {
             **{name: _json(clustered_rate(c, self.scenarios)) for name, c in columns.items()},
             **{name: _json(clustered_mean(c, self.scenarios)) for name, c in self.means.items()},

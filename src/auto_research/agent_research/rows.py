@@ -56,7 +56,8 @@ class EpisodeRow:
 
     `index` counts the episodes of the phase in stream order; `group` and `sibling` place it in
     training. `success` is the sealed verdict, None when the episode could not be judged.
-    `units` is the sum of `units_by_kind`; `cost` is ``min(1, units / B)``.
+    `units` is the sum of `units_by_kind`; `cost` is ``min(1, units / B)``. Of the `tokens` of all
+    model calls, `generated` are those of the replies.
     """
 
     episode: str
@@ -76,6 +77,7 @@ class EpisodeRow:
     units_by_kind: Mapping[str, int] = field(default_factory=dict)
     steps: int = 0
     tokens: int = 0
+    generated: int = 0
     model_calls: int = 0
     choice: ChoiceRow = ChoiceRow()
     uses: tuple[Use, ...] = ()

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from auto_research.reporting.words import (
     METRICS,
+    MODEL_METRICS,
     PHASE_NAMES,
     budget_line,
     count,
@@ -18,6 +19,7 @@ from auto_research.reporting.words import (
     interval,
     method_name,
     number,
+    skills_written,
 )
 
 
@@ -28,10 +30,14 @@ def headline_table(result: Mapping[str, Any]) -> Table:
     table.add_column("metric")
     table.add_column("value", justify="right", style="bold")
     table.add_column("95 % interval", justify="right")
-    for key, label in METRICS.items():
+    asked = "generated_tokens" in result["metrics"]
+    for key, label in ({**METRICS, **MODEL_METRICS} if asked else METRICS).items():
         metric = result["metrics"].get(key)
         if metric is not None:
             table.add_row(label, figure(key, metric.get("value")), interval(key, metric))
+    if asked:
+        written = number(skills_written(result["telemetry"]) / result["episodes"])
+        table.add_row("Skills written a task", written, "–")
     table.caption = Text(
         f"{result['episodes']} episodes, seed {result['seed']}, train seed {result['train_seed']}\n"
         f"budget an episode: {budget_line(result['budget'])}"

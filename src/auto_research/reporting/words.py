@@ -16,7 +16,13 @@ METRICS: Mapping[str, str] = {
     "steps": "Steps",
     "tokens": "Tokens",
 }
-RATES = frozenset(METRICS) - {"steps", "tokens"}
+# Shown where a model was asked: the columns of SAGE's tables that the others lack.
+MODEL_METRICS: Mapping[str, str] = {
+    "generated_tokens": "Generated tokens",
+    "skill_called": "Skill use",
+    "skill_helped": "Successful skill use",
+}
+RATES = frozenset({**METRICS, **MODEL_METRICS}) - {"steps", "tokens", "generated_tokens"}
 PHASE_NAMES: Mapping[str, str] = {"training": "Training", "probes": "Probes", "test": "Test"}
 
 
@@ -100,3 +106,10 @@ def phase_spending(spending: Mapping[str, Any]) -> dict[str, dict[str, int]]:
 
 def _words(name: str) -> str:
     return name.replace("_", " ").capitalize()
+
+
+def skills_written(telemetry: Mapping[str, Any]) -> int:
+    """Skills and versions of skills that the library took in at test: SAGE's skill generation."""
+    test = telemetry.get("by_phase", {}).get("test", {})
+    kinds = ("skills_created", "skills_revised", "skills_forked", "skills_merged")
+    return sum(int(test.get(kind, 0)) for kind in kinds)

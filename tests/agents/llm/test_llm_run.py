@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import toy_world
 from evaluating import Brought, library, metrics, rows
 from llm_cases import patient
 from model_server import ModelServer, Reply, Say, Status, shopkeeper
+from rich.console import Console
 from shell import agent_eval, result
 
 from auto_research.agent_research.agents.llm.agent import LlmAgent
@@ -19,6 +21,7 @@ from auto_research.agent_research.method import load_method
 from auto_research.errors import RunStopped, UserError
 from auto_research.evaluate import EvalRequest, Evaluation, prepare
 from auto_research.plugins import load_plugins
+from auto_research.reporting.tables import headline_table
 
 SLOTS = ("retrieval=sage.scenario", "update=sage.save", "rollout.siblings=2")
 
@@ -164,9 +167,10 @@ def test_each_method_runs_with_it(tmp_path: Path, method: str) -> None:
 
     with ModelServer(willing) as server:
         prepared(server.url, method, settings=(), episodes=3, train_scenarios=1).run(run)
-        charged = metrics(run)["spending"]
-        assert all(row["error"] == "" for row in rows(run))
-    assert charged and len(rows(run, "test")) == 3
+        assert sum(row["model_calls"] for row in rows(run)) == server.calls
+        assert sum(row["tokens"] for row in rows(run)) == server.tokens
+    assert all(row["error"] == "" for row in rows(run))
+    assert len(rows(run, "test")) == 3
 
 
 def test_planbench_runs_with_it_too(tmp_path: Path) -> None:
@@ -180,3 +184,21 @@ def test_planbench_runs_with_it_too(tmp_path: Path) -> None:
         opening = server.requests[0]["messages"][1]["content"]
     assert "Wanted in the end:" in opening and ":action" not in opening
     assert all(row["error"] == "" and row["success"] is False for row in rows(run))
+
+
+def test_what_a_model_run_prints_has_the_columns_of_sages_tables(tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    with ModelServer(shopkeeper) as server:
+        prepared(server.url, train_scenarios=0).run(run)
+        spoken = sum(row["generated"] for row in rows(run))
+        assert 0 < spoken < server.tokens
+    told = metrics(run)
+    figures = told["metrics"]
+    assert figures["generated_tokens"]["value"] == pytest.approx(spoken / 6, abs=1e-6)
+    assert figures["skill_called"]["value"] == pytest.approx(4 / 6, abs=1e-6)
+    result = {**told, "method": "sage", "benchmark": "shops@1", "episodes": 6, "seed": 7}
+    console = Console(width=120, record=True, file=StringIO())
+    console.print(headline_table({**result, "train_seed": 0, "budget": {"units": 1000}}))
+    text = console.export_text()
+    for row in ("Generated tokens", "Skill use", "Successful skill use", "Skills written a task"):
+        assert row in text

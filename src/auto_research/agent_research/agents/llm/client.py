@@ -68,7 +68,7 @@ class Client:
         if answer is not None:
             for failure in answer.failures:
                 _charge(meter, failure.tokens)
-            _charge(meter, answer.tokens)
+            _charge(meter, answer.tokens, answer.generated)
             return answer
         if self.options.replay is not None:
             raise RunStopped(
@@ -104,9 +104,9 @@ class Client:
                     f"the model server refuses: {error}", where=self.options.server(), mend=RESUME
                 ) from None
             if answer.estimated:
-                spoken: Message = {"role": "assistant", "content": answer.text}
-                answer = replace(answer, tokens=estimate([*messages, spoken]))
-            _charge(meter, answer.tokens)
+                spoken = estimate([{"role": "assistant", "content": answer.text}])
+                answer = replace(answer, tokens=estimate(messages) + spoken, generated=spoken)
+            _charge(meter, answer.tokens, answer.generated)
             return replace(answer, failures=tuple(failures))
         raise RunStopped(
             f"the model server gave no reply in {self.patience.attempts} attempts: {why}",
@@ -124,9 +124,9 @@ class Client:
                 raise BudgetExceeded(resource, amount, spent, caps[resource])
 
 
-def _charge(meter: Meter, tokens: int) -> None:
+def _charge(meter: Meter, tokens: int, generated: int = 0) -> None:
     """One call; where an estimate was too low, or a call had to be repeated, up to the caps."""
     caps = meter.budget.caps()
-    for resource, amount in (("model_calls", 1), ("tokens", tokens)):
+    for resource, amount in (("model_calls", 1), ("tokens", tokens), ("generated", generated)):
         left = caps.get(resource, 10**12) - meter.totals[resource]
         meter.totals[resource] += min(amount, left)

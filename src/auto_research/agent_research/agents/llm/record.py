@@ -33,12 +33,13 @@ class Failure:
 class Answer:
     """What came of a request, after `failures`.
 
-    `tokens` are those of prompt and reply, as the server says, or else `estimated`. `cut`: the
-    reply reached its limit. `overflow`: the server found the prompt too long, so there is no text.
+    `tokens` are those of prompt and reply, `generated` those of the reply, as the server says, or
+    else `estimated`. `cut`: the reply reached its limit. `overflow`: the server found the prompt too long, so there is no text.
     """
 
     text: str = ""
     tokens: int = 0
+    generated: int = 0
     estimated: bool = False
     cut: bool = False
     overflow: bool = False

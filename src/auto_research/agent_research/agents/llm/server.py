@@ -145,15 +145,20 @@ def _answer(body: bytes) -> Answer:
         choice = data["choices"][0]
         text = choice["message"].get("content")
         usage = data.get("usage") or {}
-        told = usage.get("total_tokens")
+        total, spoken = _whole(usage.get("total_tokens")), _whole(usage.get("completion_tokens"))
         if text is not None and not isinstance(text, str):
             raise TypeError
     except (ValueError, KeyError, IndexError, TypeError, AttributeError, RecursionError):
         raise Failed("a malformed reply") from None
-    tokens = told if isinstance(told, int) and told > 0 else None
     return Answer(
         text=(text or "").encode(errors="replace").decode(),  # half a character is no text
-        tokens=tokens or 0,
-        estimated=tokens is None,
+        tokens=max(total, spoken),
+        generated=spoken,
+        estimated=not total,
         cut=choice.get("finish_reason") == "length",
     )
+
+
+def _whole(value: object) -> int:
+    """A count that a server told; 0 for anything else."""
+    return value if isinstance(value, int) and value > 0 else 0
