@@ -9,6 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from auto_research.cli.model_options import (
+    BaseUrl,
+    ContextTokens,
+    MaxTokens,
+    ModelName,
+    RecordFile,
+    ReplayFile,
+    Temperature,
+    given,
+)
 from auto_research.cli.options import RESUME, check_number, check_word, run_path
 from auto_research.cli.output import print_json
 from auto_research.cli.session import installed
@@ -30,6 +40,13 @@ def compare(
     ] = "",
     benchmark: Annotated[str, typer.Option(help="A benchmark's name.")] = "planbench-mini",
     agent: Annotated[str, typer.Option(help="An agent's name.")] = "search",
+    model: ModelName = None,
+    base_url: BaseUrl = None,
+    temperature: Temperature = None,
+    max_tokens: MaxTokens = None,
+    context_tokens: ContextTokens = None,
+    record: RecordFile = None,
+    replay: ReplayFile = None,
     episodes: Annotated[int, typer.Option(help="Episodes of each test stream.")] = 120,
     seeds: Annotated[str, typer.Option(help="Test families: 1..5 or 1,2,3.")] = "1..5",
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
@@ -105,6 +122,15 @@ def compare(
         exclude=tuple(exclude or ()),
         data_dir=data_dir,
         units=units,
+        agent_options=given(
+            model=model,
+            base_url=base_url,
+            temperature=temperature,
+            max_tokens=max_tokens,
+            context_tokens=context_tokens,
+            record=record,
+            replay=replay,
+        ),
     )
     directory = run_path(out, name or f"compare-{benchmark}", resume)
     with Plan(request, chosen, read_seeds(seeds), directory, registry) as plan:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import traceback
 from pathlib import Path
 
@@ -166,6 +167,13 @@ def test_no_message_and_no_traceback_holds_the_key(
             assert "sk-very-secret" not in shown and str(status) in shown
         else:
             pytest.fail("it was not refused")
+
+
+def test_nothing_is_logged_of_a_request(caplog: pytest.LogCaptureFixture) -> None:
+    with Scripted(["Hello."]) as server, caplog.at_level(logging.DEBUG):
+        url = server.url.replace("://", "://me:secret@")
+        ask(Options(model="scripted", base_url=url))
+    assert caplog.text == ""
 
 
 def test_a_recorded_reply_is_given_and_charged_alike_without_a_server(tmp_path: Path) -> None:

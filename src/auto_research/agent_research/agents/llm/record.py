@@ -34,7 +34,8 @@ class Answer:
     """What came of a request, after `failures`.
 
     `tokens` are those of prompt and reply, `generated` those of the reply, as the server says, or
-    else `estimated`. `cut`: the reply reached its limit. `overflow`: the server found the prompt too long, so there is no text.
+    else `estimated`. `cut`: the reply reached its limit. `overflow`: the server found the prompt
+    too long, so there is no text.
     """
 
     text: str = ""

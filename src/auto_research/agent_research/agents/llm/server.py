@@ -7,6 +7,7 @@ else: no message of the server is passed on unless the key has been taken out of
 from __future__ import annotations
 
 import json
+import logging
 import os
 import time
 from collections.abc import Iterator
@@ -86,6 +87,8 @@ class ModelServer:
                     "agent 'llm' needs the package openai",
                     mend="pip install 'auto-research[llm]', or give --replay FILE",
                 ) from None
+            for name in ("httpx2", "httpcore2", "openai"):  # they would log the whole URL
+                logging.getLogger(name).setLevel(logging.WARNING)
             self._client = OpenAI(
                 api_key=os.environ.get(KEY) or "none",  # a server of one's own asks for none
                 base_url=self.options.base_url,
