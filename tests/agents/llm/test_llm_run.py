@@ -11,7 +11,7 @@ import pytest
 import toy_world
 from evaluating import Brought, library, metrics, rows
 from llm_cases import patient
-from model_server import ModelServer, Reply, Say, Status, shopkeeper
+from model_server import MENDED, ModelServer, Reply, Say, Status, code, shopkeeper
 from rich.console import Console
 from shell import agent_eval, result
 
@@ -157,20 +157,26 @@ def test_a_frozen_test_leaves_the_library_as_it_was(tmp_path: Path) -> None:
     assert [row["steps"] for row in rows(run, "test")] == [3] * 6
 
 
-@pytest.mark.parametrize("method", ["sage", "sage-paper", "raw-trace", "all-schemas"])
-def test_each_method_runs_with_it(tmp_path: Path, method: str) -> None:
+INSTALLED = sorted(load_plugins().methods)
+
+
+@pytest.mark.parametrize(
+    "method",
+    [name if name == "sage" else pytest.param(name, marks=pytest.mark.slow) for name in INSTALLED],
+)
+def test_each_method_runs_with_it_and_all_it_asked_is_charged(tmp_path: Path, method: str) -> None:
     run = tmp_path / "run"
 
     def willing(request: Any) -> Reply:
         writing = "You keep a collection" in request["messages"][0]["content"]
-        return Say("nothing") if writing else shopkeeper(request)
+        return Say(code(MENDED)) if writing else shopkeeper(request)
 
     with ModelServer(willing) as server:
-        prepared(server.url, method, settings=(), episodes=3, train_scenarios=1).run(run)
+        prepared(server.url, method, settings=(), episodes=6, train_scenarios=3).run(run)
         assert sum(row["model_calls"] for row in rows(run)) == server.calls
         assert sum(row["tokens"] for row in rows(run)) == server.tokens
     assert all(row["error"] == "" for row in rows(run))
-    assert len(rows(run, "test")) == 3
+    assert len(rows(run, "test")) == 6
 
 
 def test_planbench_runs_with_it_too(tmp_path: Path) -> None:
