@@ -23,14 +23,14 @@ def test_it_trains_and_runs_the_stream_without_an_error(path: Path, tmp_path: Pa
         method=load_method(path.stem, registry),
         split="validation",
         seed=7,
-        episodes=6,
-        train_scenarios=4,
+        episodes=3,
+        train_scenarios=2,
     )
     evaluation = prepare(request, registry)
     evaluation.run(tmp_path / "run")
     rows = list(RunDir.open(tmp_path / "run").rows())
     assert [row.error for row in rows if row.error] == []
     phases = Counter(row.phase for row in rows)
-    assert phases["test"] == 6
+    assert phases["test"] == 3
     assert phases["training"] > 0
     assert all(row.units <= evaluation.config.budget_units for row in rows)
