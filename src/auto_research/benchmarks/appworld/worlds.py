@@ -10,6 +10,7 @@ import subprocess
 import tempfile
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +18,38 @@ from auto_research.benchmarks.appworld.home import PACKAGE, Home
 from auto_research.benchmarks.base import Json, Observation
 from auto_research.errors import UserError
 
-SECONDS = 100  # AppWorld's own limit on one piece of code
-_GRACE = 30.0  # seconds beyond it until the world is ended from outside
 _STARTING = 300.0  # seconds for a server to import AppWorld
+_ENDING = 30.0  # seconds for it to end by itself
 UNSAFE, CLOCK = "unsafe-worlds", "safety-net"
 _ENDED = "Execution failed. Traceback:\nThe world has ended: "
 
 
-class Worlds:
-    """Opens the worlds of one data root. The server starts with the first; safe in threads."""
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Safety nets on one piece of code, in seconds: AppWorld's own limit (its default is kept), and
+    how long after it a world that still runs is ended from outside."""
 
-    def __init__(self, home: Home, root: Path, spool: Path, *, unsafe: bool = False) -> None:
+    seconds: int = 100
+    grace: float = 30.0
+
+
+class Worlds:
+    """Opens the worlds of one data root. The server starts with the first; safe in threads.
+
+    `spool` is the folder for what AppWorld writes of each world.
+    """
+
+    def __init__(
+        self,
+        home: Home,
+        root: Path,
+        spool: Path,
+        *,
+        unsafe: bool = False,
+        limits: Limits | None = None,
+    ) -> None:
         self._home, self._root, self._spool, self._unsafe = home, root, spool, unsafe
+        self._limits = limits or Limits()
         self._server: _Server | None = None
         self._lock = threading.Lock()
         self._count = 0
@@ -40,7 +61,7 @@ class Worlds:
             outputs = self._spool / f"{self._count:06d}.json"
             for attempt in (1, 2):
                 server = self._server = self._server or _Server(
-                    self._home, self._root, unsafe=self._unsafe
+                    self._home, self._root, self._limits, unsafe=self._unsafe
                 )
                 try:
                     pid, connection = server.world(task)
@@ -49,7 +70,12 @@ class Worlds:
                     self._end_server()
                     if attempt == 2:
                         raise UserError(f"the server of AppWorld's worlds died: {error}") from None
-        return World(server, pid, connection, task, outputs, keep, unsafe=self._unsafe)
+        flags = (UNSAFE,) if self._unsafe else ()
+        return World(server, pid, connection, task, _Files(outputs, keep), self._limits, flags)
+
+    def server_pid(self) -> int:
+        """Process id of the server; 0 while none runs."""
+        return self._server.pid if self._server else 0
 
     def close(self) -> None:
         """End every world; the next one opened starts a new server. Safe to call twice."""
@@ -71,15 +97,14 @@ class World:
         pid: int,
         connection: socket.socket,
         task: str,
-        outputs: Path,
-        keep: Path | None,
-        *,
-        unsafe: bool,
+        files: _Files,
+        limits: Limits,
+        flags: tuple[str, ...],
     ) -> None:
         self._server, self._pid, self._connection = server, pid, connection
-        self._task, self._outputs, self._keep = task, outputs, keep
+        self._task, self._files, self._limits = task, files, limits
         self._reading = connection.makefile("rb")
-        self._flags = {UNSAFE} if unsafe else set()
+        self._flags = set(flags)
         self._why_ended = ""
         self._open = True
         opened = self._ask(None, _STARTING)
@@ -94,7 +119,8 @@ class World:
         """Run code, at most `calls` API calls of it. A world that hangs or breaks is ended."""
         if self._why_ended:
             return Observation(_ENDED + self._why_ended, failed=True)
-        told = self._ask({"op": "execute", "code": code, "calls": calls}, SECONDS + _GRACE)
+        seconds = self._limits.seconds + self._limits.grace
+        told = self._ask({"op": "execute", "code": code, "calls": calls}, seconds)
         if self._why_ended:
             return Observation(_ENDED + self._why_ended, failed=True)
         if told.get("timed_out"):
@@ -108,15 +134,11 @@ class World:
 
     def submission(self) -> Mapping[str, Json]:
         """The file with what AppWorld wrote; none if the world has ended."""
-        told = {} if self._why_ended else self._ask({"op": "files"}, SECONDS)
+        told = {} if self._why_ended else self._ask({"op": "files"}, _ENDING)
         files = told.get("files")
         if not isinstance(files, dict):
             return {"outputs": None}
-        self._outputs.write_text(json.dumps(files), encoding="utf-8")
-        if self._keep is not None:
-            self._keep.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(self._outputs, self._keep / f"{self._task}.json")
-        return {"outputs": str(self._outputs)}
+        return {"outputs": str(self._files.write(self._task, files))}
 
     def flags(self) -> tuple[str, ...]:
         """What sets it apart: not shut in, or stopped by a clock."""
@@ -150,10 +172,27 @@ class World:
         return {}
 
 
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """Where to put what AppWorld wrote of a world: for the judge, and in a folder that keeps it."""
+
+    outputs: Path
+    keep: Path | None
+
+    def write(self, task: str, files: Mapping[str, str]) -> Path:
+        self.outputs.write_text(json.dumps(files), encoding="utf-8")
+        if self.keep is not None:
+            self.keep.mkdir(parents=True, exist_ok=True)
+            fresh = self.keep / f"{task}.new"
+            shutil.copyfile(self.outputs, fresh)
+            fresh.replace(self.keep / f"{task}.json")
+        return self.outputs
+
+
 class _Server:
     """The process that forks worlds."""
 
-    def __init__(self, home: Home, root: Path, *, unsafe: bool) -> None:
+    def __init__(self, home: Home, root: Path, limits: Limits, *, unsafe: bool) -> None:
         self._place = tempfile.mkdtemp(prefix="appworld-worlds-")
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
@@ -161,7 +200,7 @@ class _Server:
         argv = [
             *(str(home.python), "-m", "auto_research.benchmarks.appworld.inside.server"),
             *("--control", str(theirs.fileno()), "--root", str(root), "--place", self._place),
-            *("--seconds", str(SECONDS), *(["--unsafe"] if unsafe else [])),
+            *("--seconds", str(limits.seconds), *(["--unsafe"] if unsafe else [])),
             *(f"--hide={path}" for path in sorted(hidden)),
         ]
         with theirs, tempfile.TemporaryFile() as complaints:
@@ -188,6 +227,10 @@ class _Server:
                     mend="`auto-research doctor` tells what is missing",
                 )
 
+    @property
+    def pid(self) -> int:
+        return self._child.pid
+
     def world(self, task: str) -> tuple[int, socket.socket]:
         """Process id and socket of a new world. Raises OSError if this server is gone."""
         ours, theirs = socket.socketpair()
@@ -213,7 +256,7 @@ class _Server:
         """End all worlds and the server."""
         self._control.close()
         try:
-            self._child.wait(timeout=_GRACE)
+            self._child.wait(timeout=_ENDING)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()

@@ -21,7 +21,7 @@ def shut_in(full: str, place: str, hidden: list[str]) -> str:
     isolation.begin_root(place)
     for path in isolation.system_paths():
         isolation.show(place, path)
-    for path in (full, *hidden):
+    for path in (full, os.path.realpath(full), *hidden):
         isolation.hide(place, path)
     environment = os.path.abspath(os.environ["VIRTUAL_ENV"])
     isolation.show(place, os.path.realpath(environment), environment)

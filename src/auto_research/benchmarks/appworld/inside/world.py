@@ -78,7 +78,7 @@ def execute(world: Any, code: str, calls: int | None) -> dict[str, Any]:
         text = world.execute(code)
     finally:
         tracker.max_num_requests = limit
-    timed_out = bool(ran) and ran[0] is None
+    timed_out = bool(ran) and (ran[0] is None or _by_clock(ran[0].error_in_exec))
     if len(text) > MAX_TEXT:
         text = f"{text[:MAX_TEXT]}\n[{len(text) - MAX_TEXT} more characters were cut off]"
     return {
@@ -88,6 +88,11 @@ def execute(world: Any, code: str, calls: int | None) -> dict[str, Any]:
         "finished": bool(world.task_completed()),
         "timed_out": timed_out,
     }
+
+
+def _by_clock(error: BaseException | None) -> bool:
+    """Whether AppWorld's own time limit raised it."""
+    return type(error).__name__ == "TimeoutError" and type(error).__module__.startswith("appworld")
 
 
 def files_of(world: Any) -> dict[str, str]:

@@ -1,0 +1,150 @@
+"""Whole runs on appworld-mini: figures against AppWorld's own, cheats, kills and resumed runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from appworld_cases import CodeAgent, MistakenExpert, gone, hunt
+from evaluating import Brought, metrics, prepared, rows
+from typer.testing import CliRunner
+
+from auto_research.benchmarks.appworld.home import Home
+from auto_research.benchmarks.base import Task
+from auto_research.cli.main import app
+from auto_research.errors import UserError
+from auto_research.evaluate import Evaluation
+
+pytestmark = pytest.mark.appworld
+
+
+def evaluation(plugin: Brought | None = None, **request: Any) -> Evaluation:
+    """The dev split (12 tasks) without training, unless told otherwise."""
+    defaults = {"method": "react", "agent": "expert", "split": "validation", "episodes": 12}
+    return prepared(plugin, benchmark="appworld-mini", **{**defaults, **request})
+
+
+def by_appworld(run: Path) -> dict[str, Any]:
+    """What `auto-research appworld evaluate` says."""
+    done = CliRunner().invoke(app, ["appworld", "evaluate", str(run), "--json"], obj=())
+    assert done.exit_code == 0, done.output
+    return dict(json.loads(done.output))
+
+
+def percent(run: Path) -> dict[str, float]:
+    figures = metrics(run)["metrics"]
+    return {name: round(100 * figures[name]["value"], 1) for name in ("tgc", "sgc")}
+
+
+def test_the_reference_programs_do_every_task(home: Home, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    evaluation().run(run)
+    assert percent(run) == {"tgc": 100.0, "sgc": 100.0} == by_appworld(run)["appworld"]
+    assert metrics(run)["flags"] == ["expert"]
+    for row in rows(run, "test"):
+        calls = row["units_by_kind"]["api-call"]
+        assert row["checks"] == {"no_op_fail": True, "no_op_pass": True}
+        assert (row["units"], row["steps"]) == (10 + calls, 1) and calls > 1
+        assert (run / "worlds" / f"{row['task']}.json").exists()
+
+
+def test_one_wrong_answer_costs_its_task_and_its_scenario(home: Home, tmp_path: Path) -> None:
+    task = (home.mini / "data" / "datasets" / "dev.txt").read_text().split()[1]
+    run = tmp_path / "run"
+    plugin = Brought(agents={"mistaken": lambda options: MistakenExpert(task)})
+    evaluation(plugin, agent="mistaken").run(run)
+    # 11 of 12 tasks are right, and all three of 3 of the 4 scenarios
+    assert percent(run) == {"tgc": 91.7, "sgc": 75.0} == by_appworld(run)["appworld"]
+    assert [row["task"] for row in rows(run, "test") if not row["success"]] == [task]
+
+
+def test_doing_nothing_fails_every_task_and_changes_nothing_else(
+    home: Home, tmp_path: Path
+) -> None:
+    run = tmp_path / "run"
+    plugin = Brought(agents={"idle": lambda options: CodeAgent(lambda task: "")})
+    evaluation(plugin, agent="idle", episodes=6).run(run)
+    assert percent(run) == {"tgc": 0.0, "sgc": 0.0} == by_appworld(run)["appworld"]
+    for row in rows(run, "test"):
+        assert row["checks"] == {"no_op_fail": False, "no_op_pass": True}
+        assert row["units_by_kind"] == {"step": 10}
+
+
+@pytest.mark.parametrize(
+    ("unsafe", "right", "flags"), [(False, 0, []), (True, 1, ["unsafe-worlds"])]
+)
+def test_an_agent_that_hunts_for_answers_scores_only_where_worlds_are_open_which_is_reported(
+    home: Home, tmp_path: Path, unsafe: bool, right: int, flags: list[str]
+) -> None:
+    skipped = ("/usr", "/lib", sys.base_prefix, str(home.path / "venv"), *(["/"] if unsafe else []))
+
+    def code(task: Task) -> str:
+        return hunt(home.mini.resolve(), task.id, skipped)
+
+    run = tmp_path / "run"
+    plugin = Brought(agents={"hunting": lambda options: CodeAgent(code)})
+    evaluation(plugin, agent="hunting", unsafe_worlds=unsafe, episodes=12).run(run)
+    answers = [row["success"] for row in rows(run, "test") if asks_only(home, row["task"])]
+    assert len(answers) == 6 and sum(answers) == right * len(answers)
+    assert metrics(run)["flags"] == flags
+
+
+def asks_only(home: Home, task: str) -> bool:
+    """Whether the answer is all that the task asks for."""
+    private = home.mini / "data" / "tasks" / task / "ground_truth" / "private_data.json"
+    return not json.loads(private.read_text())["changes"]
+
+
+def test_a_benchmark_without_reference_programs_has_no_use_for_the_expert(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="needs a benchmark with reference programs"):
+        prepared(agent="expert")
+
+
+def test_the_order_of_scenarios_is_the_seeds(home: Home) -> None:
+    benchmark = evaluation().benchmark
+    one, other = ([s.id for s in benchmark.scenarios("test", seed)] for seed in (7, 8))
+    assert sorted(one) == sorted(other) and one != other
+    assert [s.id for s in benchmark.scenarios("test", 7, 3)] == one[:3]
+
+
+def command(home: Home, root: Path, out: Path, *more: str) -> list[str]:
+    """A run in a process of its own, with a root that no other process names."""
+    code = "from auto_research.cli.main import main; main()"
+    options = ["--benchmark", "appworld-mini", "--data-dir", str(root), "--agent", "expert"]
+    options += ["--method", "react", "--split", "validation", "--seed", "7", "--episodes", "12"]
+    return [sys.executable, "-c", code, "agent-eval", *options, "--out", str(out), *more]
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_run_that_was_killed_goes_on_where_it_was(
+    home: Home, tmp_path: Path, workers: str
+) -> None:
+    root, out = tmp_path / "root", tmp_path / "out"
+    root.symlink_to(home.mini)
+    argv = command(home, root, out, "--workers", workers, "--name", "run")
+    run = out / "run"
+    killed = subprocess.Popen(argv, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 240
+    while len(list(run.glob("worlds/*.json"))) < 5:
+        assert killed.poll() is None and time.monotonic() < deadline
+        time.sleep(0.02)
+    os.kill(killed.pid, signal.SIGKILL)
+    killed.wait()
+    assert gone(str(root))
+    finished = [row["task"] for row in rows(run, "test")]
+    kept = {t: (run / "worlds" / f"{t}.json").stat().st_mtime_ns for t in finished}
+    subprocess.run([*argv, "--resume"], check=True, capture_output=True)
+    tasks = [row["task"] for row in rows(run, "test")]
+    assert len(tasks) == len(set(tasks)) == 12
+    assert tasks[: len(finished)] == finished
+    for task, when in kept.items():
+        assert (run / "worlds" / f"{task}.json").stat().st_mtime_ns == when
+    assert percent(run) == {"tgc": 100.0, "sgc": 100.0}
+    assert gone(str(root))
