@@ -20,6 +20,7 @@ from blocks import ROOT, run
 from auto_research.agent_research.agents.search.agent import SearchAgent
 from auto_research.agent_research.budget import TARIFF, Budget, Meter
 from auto_research.agent_research.operators import SLOTS, Choice, EditRequest, Episode
+from auto_research.benchmarks.appworld.inside.mini.scenarios import FAMILIES, SPLITS
 from auto_research.benchmarks.base import Task
 from auto_research.benchmarks.planbench.sizes import (
     DEFAULT_SCENARIOS,
@@ -91,6 +92,21 @@ def numbers() -> str:
         ("actions in a question's plan", _span(QUESTION_WALK)),
     )
     return _grid(("number", "value"), rows)
+
+
+def families() -> str:
+    """The kinds of tasks of appworld-mini."""
+    rows = (
+        (
+            f"`{family.name}`",
+            family.difficulty,
+            ", ".join(family.apps),
+            (family.make.__doc__ or "").rstrip("."),
+            ", ".join(split for split, names in SPLITS.items() if family.name in names),
+        )
+        for family in FAMILIES.values()
+    )
+    return _grid(("family", "difficulty", "apps", "what is asked", "splits"), rows)
 
 
 def operators() -> str:
@@ -173,6 +189,7 @@ FACTS: dict[str, Callable[[], str]] = {
     "tariff": tariff,
     "sizes": sizes,
     "numbers": numbers,
+    "families": families,
     "operators": operators,
     "methods": methods,
     "skill": skill,
