@@ -75,6 +75,15 @@ def test_of_two_skills_of_one_name_the_better_is_defined() -> None:
     assert [u.called for u in tried.attempt.uses] == [True, False]
 
 
+def test_where_skills_share_a_helper_by_name_the_better_ones_helper_is_defined() -> None:
+    better, lesser = (
+        function(f"def {name}():\n    return helper()\n\n\ndef helper():\n    return {n}\n")
+        for n, name in ((1, "one"), (2, "two"))
+    )
+    with ModelServer([code('print("is", helper())'), "Done."]) as server:
+        assert "is 1" in attempt(server, [better, lesser]).told()
+
+
 def test_a_redefined_name_is_no_use_of_the_skill() -> None:
     with ModelServer([code(MENDED), code(DONE)]) as server:
         (use,) = attempt(server, [GOOD]).attempt.uses
