@@ -64,9 +64,9 @@ class Plan:
         self._benchmark.close()
 
     def runs(self) -> Iterator[tuple[Method, int, Path]]:
-        """Method, seed and directory of each run; those of a method follow each other."""
-        for method in self._methods:
-            for seed in self._seeds:
+        """Method, seed and directory of each run; those of a seed follow each other."""
+        for seed in self._seeds:  # the judge keeps a seed's tasks prepared for the next method
+            for method in self._methods:
                 yield method, seed, self.directory / f"{method.name}-{seed}"
 
     def begin(self) -> None:
