@@ -13,7 +13,7 @@ from evaluating import Brought, library, metrics, rows
 from llm_cases import patient
 from model_server import MENDED, ModelServer, Reply, Say, Status, code, shopkeeper
 from rich.console import Console
-from shell import agent_eval, result
+from shell import result
 
 from auto_research.agent_research.agents.llm.agent import LlmAgent
 from auto_research.agent_research.agents.llm.options import read_options
@@ -90,23 +90,16 @@ def test_what_a_run_is_set_up_with_stands_in_run_yaml_and_no_key(
 def test_a_record_replays_without_a_server_for_any_number_of_workers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    replies, paths = tmp_path / "replies.jsonl", [tmp_path / name for name in ("a", "b", "c")]
-    common = ["--benchmark", "shops", "--agent", "llm", "--model", "scripted", "--seed", 7]
-    common += ["--episodes", 12, "--train-scenarios", 0, "--frozen", "--out", tmp_path]
-    common += ["--method", "sage", "--set", SLOTS[0], "--set", SLOTS[1]]
-    plugins = {"AUTO_RESEARCH_PLUGINS": "toy_world", "PYTHONPATH": str(Path(__file__).parent)}
+    monkeypatch.setenv("AUTO_RESEARCH_PLUGINS", "toy_world")  # for the workers
+    replies, runs = tmp_path / "replies.jsonl", [tmp_path / name for name in ("a", "b", "c")]
+    request: dict[str, Any] = {"agent": "llm", "episodes": 12, "train_scenarios": 1}
     with ModelServer(shopkeeper) as server:
-        done = agent_eval(
-            *common, "--name", "a", "--base-url", server.url, "--record", replies, **plugins
-        )
-        assert done.returncode == 0, done.stderr
+        prepared(server.url, options={"record": str(replies)}, **request).run(runs[0])
         assert len(replies.read_bytes().splitlines()) == server.calls
-    for name, workers in (("b", 1), ("c", 2)):
-        done = agent_eval(
-            *common, "--name", name, "--replay", replies, "--workers", workers, **plugins
-        )
-        assert done.returncode == 0, done.stderr
-    assert result(paths[0]) == result(paths[1]) == result(paths[2])
+    for run, workers in ((runs[1], 1), (runs[2], 2)):
+        again = prepared(server.url, options={"replay": str(replies)}, **request)
+        again.run(run, workers=workers)
+    assert result(runs[0]) == result(runs[1]) == result(runs[2])
 
 
 def test_a_server_that_dies_leaves_a_run_that_can_be_resumed(tmp_path: Path) -> None:
