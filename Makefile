@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 SEED ?= 42
 PLUGINS := -e plugins/sage -e plugins/operators
 
-.PHONY: eval test test-slow lint docs bench clean
+.PHONY: eval test test-slow test-appworld lint docs bench clean
 
 # One install for each set of requirements; made again when a pyproject changes.
 $(VENV)/.eval: pyproject.toml plugins/sage/pyproject.toml plugins/operators/pyproject.toml
@@ -26,6 +26,12 @@ test: $(VENV)/.test lint
 
 test-slow: $(VENV)/.test
 	$(BIN)/pytest -m slow
+
+# AppWorld in an environment of its own, a few minutes the first time; then what needs it.
+test-appworld: export AUTO_RESEARCH_APPWORLD ?= $(CURDIR)/build/appworld
+test-appworld: $(VENV)/.test
+	$(BIN)/auto-research appworld setup
+	$(BIN)/pytest -m appworld tests/benchmarks/appworld
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -354,6 +354,8 @@ def _agent(
 ) -> Agent:
     factory: Callable[[Mapping[str, str]], Agent] = find("agent", name, registry.agents)
     agent = factory(options)
-    if isinstance(agent, ReadsReferences) and isinstance(benchmark, Referenced):
+    if not isinstance(agent, ReadsReferences) or not agent.reads_answers:
+        return agent
+    if isinstance(benchmark, Referenced):
         agent.read_from(benchmark)
     return agent

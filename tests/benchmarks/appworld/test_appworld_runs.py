@@ -74,7 +74,7 @@ def test_doing_nothing_fails_every_task_and_changes_nothing_else(
     assert percent(run) == {"tgc": 0.0, "sgc": 0.0} == by_appworld(run)["appworld"]
     for row in rows(run, "test"):
         assert row["checks"] == {"no_op_fail": False, "no_op_pass": True}
-        assert row["units_by_kind"] == {"step": 10}
+        assert row["units_by_kind"] == {"api-call": 0, "step": 10}
 
 
 @pytest.mark.parametrize(

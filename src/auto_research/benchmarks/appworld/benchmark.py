@@ -73,10 +73,11 @@ class AppWorldBenchmark:
         """Open the task's world anew; what AppWorld writes of it is kept in the folder `keep`."""
         with self._lock:
             if self._worlds is None:
-                self._worlds = Worlds(
-                    self._home, self._root, self._opened_spool(), unsafe=self._unsafe
-                )
-        return self._worlds.open(task.id, keep)
+                self._spool = self._spool or tempfile.TemporaryDirectory(prefix="appworld-spool-")
+                spool = Path(self._spool.name)
+                self._worlds = Worlds(self._home, self._root, spool, unsafe=self._unsafe)
+            worlds = self._worlds
+        return worlds.open(task.id, keep)
 
     def evaluator(self, split: Split, seed: int) -> SealedHandle:
         """A judge of every task; all of them share one process, with AppWorld's full root."""
@@ -146,25 +147,21 @@ class AppWorldBenchmark:
             raise UserError(f"a task cannot be read: {error!r}", where=str(path)) from None
         return Task(task, scenario, position, KIND, instruction, public)
 
-    def _opened_spool(self) -> Path:
-        if self._spool is None:
-            self._spool = tempfile.TemporaryDirectory(prefix="appworld-spool-")
-        return Path(self._spool.name)
-
     def _release(self) -> None:
-        """The last user of the judge lets go of everything."""
+        """The last user of the judge lets go of every process.
+
+        The spool stays: what was done is handed in once more where a judge died.
+        """
         with self._lock:
             self._users -= 1
             if self._users:
                 return
-            judge, worlds, spool = self._judge, self._worlds, self._spool
-            self._judge = self._worlds = self._spool = None
+            judge, worlds = self._judge, self._worlds
+            self._judge = self._worlds = None
         if judge is not None:
             judge.close()
         if worlds is not None:
             worlds.close()
-        if spool is not None:
-            spool.cleanup()
 
 
 def root_of(name: str, home: Home, given: Path | None = None) -> Path:

@@ -23,6 +23,7 @@ def set_up(home: Home, *, python: str, official: bool, root: Path | None, told: 
     """
     if root is not None:
         _check_root(root)
+    _check_path(home.path)
     try:
         home.path.mkdir(parents=True, exist_ok=True)
         _link_code(home)
@@ -107,9 +108,13 @@ def _check_root(root: Path) -> None:
             where=str(root),
             mend="give the folder that holds `data`",
         )
-    if "memory" in str(root.absolute()):
+    _check_path(root)
+
+
+def _check_path(path: Path) -> None:
+    if "memory" in str(path.absolute()):
         raise UserError(
-            "AppWorld cannot use a root whose path contains the word 'memory'", where=str(root)
+            "AppWorld cannot use a folder whose path contains the word 'memory'", where=str(path)
         )
 
 

@@ -20,6 +20,7 @@ from auto_research.errors import UserError
 
 _STARTING = 300.0  # seconds for a server to import AppWorld
 _ENDING = 30.0  # seconds for it to end by itself
+_SPOOLED = 1000  # worlds whose outputs are there to be judged
 UNSAFE, CLOCK = "unsafe-worlds", "safety-net"
 _ENDED = "Execution failed. Traceback:\nThe world has ended: "
 
@@ -48,7 +49,8 @@ class Worlds:
         unsafe: bool = False,
         limits: Limits | None = None,
     ) -> None:
-        self._home, self._root, self._spool, self._unsafe = home, root, spool, unsafe
+        self._home, self._root, self._unsafe = home, root, unsafe
+        self._spool = Path(tempfile.mkdtemp(dir=spool))  # the spool may outlive this
         self._limits = limits or Limits()
         self._server: _Server | None = None
         self._lock = threading.Lock()
@@ -58,7 +60,8 @@ class Worlds:
         """Open a task's world anew. Raises UserError if no world can be opened."""
         with self._lock:
             self._count += 1
-            outputs = self._spool / f"{self._count:06d}.json"
+            outputs = self._outputs(self._count)
+            self._outputs(self._count - _SPOOLED).unlink(missing_ok=True)
             for attempt in (1, 2):
                 server = self._server = self._server or _Server(
                     self._home, self._root, self._limits, unsafe=self._unsafe
@@ -81,6 +84,9 @@ class Worlds:
         """End every world; the next one opened starts a new server. Safe to call twice."""
         with self._lock:
             self._end_server()
+
+    def _outputs(self, number: int) -> Path:
+        return self._spool / f"{number}.json"
 
     def _end_server(self) -> None:
         server, self._server = self._server, None

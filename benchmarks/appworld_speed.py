@@ -1,0 +1,84 @@
+"""How fast worlds are: one worker, two workers, and AppWorld's own client in one process.
+
+Run as ``python benchmarks/appworld_speed.py`` where AppWorld is set up. The same 36 reference
+programs are run and judged each time. The first quarter is left out of the time, so that starting
+AppWorld is not measured.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from auto_research.benchmarks.appworld.home import Home, required
+
+CLIENT = """
+import os, sys, time
+root, place = sys.argv[1:]
+os.symlink(os.path.join(root, "data"), os.path.join(place, "data"))
+os.environ["APPWORLD_ROOT"] = place
+from appworld import AppWorld
+ended = []
+with open(os.path.join(root, "data", "datasets", "test_normal.txt")) as file:
+    tasks = file.read().split()
+for task in tasks:
+    path = os.path.join(root, "data", "tasks", task, "ground_truth", "reference.py")
+    with open(path) as file:
+        program = file.read()
+    with AppWorld(task_id=task, experiment_name="speed") as world:
+        world.execute(program)
+        assert world.evaluate().success
+    ended.append(os.times().elapsed)  # the one clock that AppWorld does not stop
+print("\\n".join(map(str, ended)), flush=True)
+os._exit(0)
+"""
+
+
+def main() -> None:
+    """Print seconds a task, and how much faster this harness is."""
+    home = required()
+    with tempfile.TemporaryDirectory() as name:
+        place = Path(name)
+        seconds = {
+            "AppWorld's own client": _client(home, place),
+            "one worker": _run(place, 1),
+            "two workers": _run(place, 2),
+        }
+    own, one, two = seconds.values()
+    told = {what: round(value, 4) for what, value in seconds.items()}
+    ratios = {"two workers / one": round(one / two, 2), "two workers / client": round(own / two, 2)}
+    print(json.dumps({"seconds a task": told, "times as fast": ratios}, indent=2))
+
+
+def _client(home: Home, place: Path) -> float:
+    (place / "client").mkdir()
+    argv = [str(home.python), "-c", CLIENT, str(home.mini), str(place / "client")]
+    done = subprocess.run(
+        argv, env=dict(home.environment()), stdout=subprocess.PIPE, text=True, check=True
+    )
+    return _a_task([float(line) for line in done.stdout.split()])
+
+
+def _run(place: Path, workers: int) -> float:
+    code = "from auto_research.cli.main import main; main()"
+    options = ["--benchmark", "appworld-mini", "--agent", "expert", "--method", "react"]
+    options += ["--episodes", "36", "--seed", "7", "--workers", str(workers)]
+    argv = [sys.executable, "-c", code, "agent-eval", *options]
+    subprocess.run(
+        [*argv, "--out", str(place), "--name", f"w{workers}"], check=True, capture_output=True
+    )
+    kept = (place / f"w{workers}" / "worlds").glob("*.json")
+    return _a_task([path.stat().st_mtime_ns / 1e9 for path in kept])
+
+
+def _a_task(ended: list[float]) -> float:
+    """Seconds a task from when each ended, without the first quarter."""
+    late = sorted(ended)[len(ended) // 4 :]
+    return (late[-1] - late[0]) / (len(late) - 1)
+
+
+if __name__ == "__main__":
+    main()
