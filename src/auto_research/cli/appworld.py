@@ -56,7 +56,7 @@ def evaluate(
     """Evaluate what a run did in its test worlds with AppWorld's own command, beside ours."""
     from auto_research.agent_research.run import RunDir
     from auto_research.benchmarks.appworld.benchmark import root_of
-    from auto_research.benchmarks.appworld.check import evaluated_by_appworld
+    from auto_research.benchmarks.appworld.check import evaluated_by_appworld, in_percent
     from auto_research.benchmarks.appworld.home import required
     from auto_research.evaluate import WORLDS
 
@@ -65,7 +65,7 @@ def evaluate(
     root = root_of(str(config["benchmark"]), home, Path(str(config["data_dir"] or "")))
     tasks = [row.task for row in directory.rows() if row.phase == "test"]
     metrics: Any = _figures(directory.metrics_path)
-    ours = {name: round(100 * metrics[name]["value"], 1) for name in ("tgc", "sgc")}
+    ours = {name: in_percent(metrics[name]["value"]) for name in ("tgc", "sgc")}
     theirs = evaluated_by_appworld(home, root, tasks, run / WORLDS)
     if as_json:
         print_json({"tasks": len(tasks), "appworld": theirs, "run": ours})

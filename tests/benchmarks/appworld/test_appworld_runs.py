@@ -16,6 +16,7 @@ from appworld_cases import CodeAgent, MistakenExpert, gone, hunt
 from evaluating import Brought, metrics, prepared, rows
 from typer.testing import CliRunner
 
+from auto_research.benchmarks.appworld.check import in_percent
 from auto_research.benchmarks.appworld.home import Home
 from auto_research.benchmarks.base import Task
 from auto_research.cli.main import app
@@ -40,7 +41,7 @@ def by_appworld(run: Path) -> dict[str, Any]:
 
 def percent(run: Path) -> dict[str, float]:
     figures = metrics(run)["metrics"]
-    return {name: round(100 * figures[name]["value"], 1) for name in ("tgc", "sgc")}
+    return {name: in_percent(figures[name]["value"]) for name in ("tgc", "sgc")}
 
 
 def test_the_reference_programs_do_every_task(home: Home, tmp_path: Path) -> None:

@@ -16,6 +16,8 @@ from auto_research.benchmarks.sealed import SealedHandle, SealedProcess
 from auto_research.errors import UserError
 from auto_research.rng import derive
 
+MINI_VERSION = 1
+DATA_VERSION = "0.1.0"  # of the official data that this version of AppWorld reads
 KIND = "appworld"  # of the tasks; `observation` has the keys of `PUBLIC`
 PUBLIC = ("first_name", "last_name", "email", "phone_number", "datetime")
 TURNS = 40  # of the agent in one task (SAGE, section 4)
@@ -40,7 +42,7 @@ class AppWorldBenchmark:
         self, name: str, root: Path | None = None, *, challenge: bool = False, unsafe: bool = False
     ) -> None:
         home = required()
-        self.name = name
+        self.name = f"{name}@{MINI_VERSION if name.startswith('appworld-mini') else DATA_VERSION}"
         self._root = root_of(name, home, root)
         self._datasets = {**DATASETS, "test": CHALLENGE} if challenge else DATASETS
         self._unsafe = unsafe
@@ -117,6 +119,7 @@ class AppWorldBenchmark:
         return [
             *data.glob("datasets/*.txt"),
             *data.glob("tasks/*/specs.json"),
+            *data.glob("tasks/*/ground_truth/*.json"),
             *data.glob("tasks/*/ground_truth/evaluation.py"),
             *inside.glob("*.py"),
         ]

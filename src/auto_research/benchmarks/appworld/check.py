@@ -49,6 +49,11 @@ def evaluated_by_appworld(
     }
 
 
+def in_percent(fraction: float) -> float:
+    """A rate as AppWorld prints it: rounded to four digits, then in percent to one decimal."""
+    return round(100 * round(fraction, 4), 1)
+
+
 def _make_root(place: Path, root: Path, tasks: Sequence[str]) -> None:
     data = place / "data"
     (data / "datasets").mkdir(parents=True)

@@ -21,6 +21,7 @@ from auto_research.errors import UserError
 _STARTING = 300.0  # seconds for a server to import AppWorld
 _ENDING = 30.0  # seconds for it to end by itself
 _SPOOLED = 1000  # worlds whose outputs are there to be judged
+RESUME = "once that is mended, the same command with --resume goes on from there"
 UNSAFE, CLOCK = "unsafe-worlds", "safety-net"
 _ENDED = "Execution failed. Traceback:\nThe world has ended: "
 
@@ -72,7 +73,9 @@ class Worlds:
                 except OSError as error:  # the server is gone; one more is tried
                     self._end_server()
                     if attempt == 2:
-                        raise UserError(f"the server of AppWorld's worlds died: {error}") from None
+                        raise UserError(
+                            f"the server of AppWorld's worlds died: {error}", mend=RESUME
+                        ) from None
         flags = (UNSAFE,) if self._unsafe else ()
         return World(server, pid, connection, task, _Files(outputs, keep), self._limits, flags)
 
@@ -119,6 +122,7 @@ class World:
             raise UserError(
                 f"the world of {task!r} could not be opened",
                 where=str(opened.get("error") or self._why_ended),
+                mend=RESUME,
             )
 
     def execute(self, code: str, calls: int | None = None) -> Observation:

@@ -85,7 +85,7 @@ def enter_root(root: str) -> None:
 
 def private_folder(path: str) -> None:
     """An empty file system in memory at `path`, in a mount namespace of this process alone."""
-    _mount("tmpfs", path, "tmpfs", 0)
+    _mount("tmpfs", path, "tmpfs", 0, "size=1g")
 
 
 def give_up_rights() -> None:
@@ -101,9 +101,10 @@ def die_with_parent() -> None:
     _checked(_libc.prctl(_DEATH_SIGNAL, _KILL, 0, 0, 0), "prctl")
 
 
-def _mount(source: str, target: str, kind: str, flags: int) -> None:
+def _mount(source: str, target: str, kind: str, flags: int, options: str = "") -> None:
     names = [os.fsencode(name) for name in (source, target, kind)]
-    _checked(_libc.mount(*names, ctypes.c_ulong(flags), None), f"mount {target}")
+    told = os.fsencode(options) or None
+    _checked(_libc.mount(*names, ctypes.c_ulong(flags), told), f"mount {target}")
 
 
 def _write(path: str, text: str) -> None:
