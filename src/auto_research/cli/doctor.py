@@ -10,7 +10,12 @@ from pathlib import Path
 
 from auto_research.cli.output import AsJson, print_json, print_rows
 
-_ALLOW = "sysctl -w kernel.unprivileged_userns_clone=1 user.max_user_namespaces=10000"
+# What a system may forbid user namespaces with: the setting, and the value that allows them.
+_SETTINGS = {
+    "kernel.apparmor_restrict_unprivileged_userns": "0",
+    "kernel.unprivileged_userns_clone": "1",
+    "user.max_user_namespaces": "10000",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +97,7 @@ def _appworld() -> Iterator[Check]:
         stands,
         official if stands else "",
         "--benchmark appworld",
-        "" if stands else f"{SETUP} --data official, or --root DIR",
+        "" if stands else f"{SETUP} --data official",
     )
     why = can_be_shut_in(home) if installed else "not tried: AppWorld is not set up"
     yield Check(
@@ -100,5 +105,18 @@ def _appworld() -> Iterator[Check]:
         not why,
         why or "worlds can be isolated",
         "isolated worlds",
-        "" if not why else _ALLOW if installed else SETUP,
+        "" if not why else _allowing() if installed else SETUP,
     )
+
+
+def _allowing() -> str:
+    """The command that allows user namespaces here, as far as the settings tell."""
+    told = []
+    for name, value in _SETTINGS.items():
+        path = Path("/proc/sys") / name.replace(".", "/")
+        now = path.read_text().strip() if path.is_file() else value
+        if now != value and (now == "0" or value == "0"):
+            told.append(f"{name}={value}")
+    if not told:
+        return "auto-research agent-eval --unsafe-worlds ..."
+    return f"sudo sysctl -w {' '.join(told)}"

@@ -16,11 +16,11 @@ from auto_research.benchmarks.appworld.inside.judge import unfold
 from auto_research.errors import UserError
 
 
-def command(*words: str, home: Path) -> subprocess.CompletedProcess[str]:
+def command(*words: str, home: Path, **variables: str) -> subprocess.CompletedProcess[str]:
     code = "from auto_research.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", code, *words],
-        env={**os.environ, "AUTO_RESEARCH_APPWORLD": str(home)},
+        env={**os.environ, "AUTO_RESEARCH_APPWORLD": str(home), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -168,3 +168,36 @@ print(seen, writable)
     if done.stdout.startswith("refused:"):
         pytest.skip(f"no user namespaces here: {done.stdout}")
     assert done.stdout.strip() == "[] False"
+
+
+@pytest.mark.appworld
+def test_what_is_set_up_is_left_alone(home: Home) -> None:
+    done = command("appworld", "setup", home=home.path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert str(home.path) in done.stdout
+
+
+@pytest.mark.appworld
+def test_official_data_that_cannot_be_downloaded_is_one_clear_line(home: Home) -> None:
+    nowhere = "http://127.0.0.1:9"
+    done = command(
+        *("appworld", "setup", "--data", "official"),
+        home=home.path,
+        HTTPS_PROXY=nowhere,
+        https_proxy=nowhere,
+    )
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert "official data cannot be downloaded" in last and "--root" in last
+    assert "official" not in home.state()
+
+
+@pytest.mark.appworld
+def test_a_package_that_cannot_be_installed_is_one_clear_line(home: Home, tmp_path: Path) -> None:
+    done = command(
+        *("appworld", "setup"), home=tmp_path / "fresh", PIP_NO_INDEX="1", PIP_FIND_LINKS=""
+    )
+    assert done.returncode == 2
+    last = done.stderr.splitlines()[-1]
+    assert f"appworld {VERSION} cannot be installed" in last and "check the network" in last
+    assert not Home(tmp_path / "fresh").installed()
