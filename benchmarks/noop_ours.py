@@ -21,7 +21,8 @@ from auto_research.agent_research.rows import TranscriptLine
 from auto_research.agent_research.skill import Skill
 from auto_research.benchmarks.base import Benchmark, Json, Scenario, Split, Submission, Task
 from auto_research.benchmarks.sealed import SealedProcess
-from auto_research.evaluate import EvalRequest, prepare
+from auto_research.evaluate import prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.hookspecs import AgentFactory, BenchmarkFactory, BenchmarkOptions, hookimpl
 from auto_research.plugins import load_plugins
 from auto_research.reporting.html import write_report

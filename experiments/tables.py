@@ -26,7 +26,8 @@ from auto_research.agent_research.statistics import Interval
 from auto_research.comparison.figures import difference, figures
 from auto_research.comparison.matching import Line
 from auto_research.comparison.runs import read_run
-from auto_research.evaluate import EvalRequest, prepare
+from auto_research.evaluate import prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import load_plugins
 from auto_research.reporting.comparison_tables import ranges
 from auto_research.reporting.html import write_report

@@ -24,7 +24,8 @@ from auto_research.agent_research.operators import (
 from auto_research.agent_research.skill import Skill
 from auto_research.agent_research.store import SkillStore
 from auto_research.benchmarks.base import Task
-from auto_research.evaluate import EvalRequest, Evaluation, prepare
+from auto_research.evaluate import Evaluation, prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.hookspecs import hookimpl
 from auto_research.plugins import load_plugins
 

@@ -8,16 +8,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from auto_research.agent_research.agents.base import Agent, Configured, ReadsReferences
-from auto_research.agent_research.budget import Budget, Meter, Phase
-from auto_research.agent_research.catalog import MethodSource, find
+from auto_research.agent_research.agents.base import Agent, Configured
+from auto_research.agent_research.budget import Budget, Meter
 from auto_research.agent_research.checkpoint import Checkpoint
-from auto_research.agent_research.config import Feedback, RunConfig, code_hash
-from auto_research.agent_research.method import Method, resolve_method
+from auto_research.agent_research.config import RunConfig, code_hash
 from auto_research.agent_research.metrics import Metrics, compute_metrics
 from auto_research.agent_research.planning import planned_training
 from auto_research.agent_research.rows import EpisodeRow
@@ -27,72 +25,20 @@ from auto_research.agent_research.store import SkillStore
 from auto_research.agent_research.workers import Workplace, open_workers
 from auto_research.benchmarks.base import (
     Benchmark,
-    Evaluator,
     Json,
-    Referenced,
     Scenario,
-    Split,
-    world_opener,
 )
 from auto_research.errors import UserError
-from auto_research.hookspecs import BenchmarkOptions
-from auto_research.plugins import Registry, load_plugins
+from auto_research.furnishing import (
+    EvalRequest,
+    Furnisher,
+    opened,
+    opened_agent,
+    opened_benchmark,
+)
+from auto_research.plugins import Registry
 
 WORLDS = "worlds"  # in a run's directory: what was done in the worlds of the test
-
-
-@dataclass(frozen=True, slots=True)
-class EvalRequest:
-    """What the user asked for. `episodes` is of the test stream, `units` overrides B."""
-
-    method: Method
-    benchmark: str = "planbench-mini"
-    agent: str = "search"
-    episodes: int = 120
-    seed: int = 42
-    train_seed: int = 0
-    train_scenarios: int = 64
-    split: Split = "test"
-    exclude: tuple[str, ...] = ()
-    data_dir: Path | None = None
-    frozen: bool = False
-    test_feedback: Feedback = "own"
-    units: int | None = None
-    run_units: int | None = None
-    agent_options: Mapping[str, str] = field(default_factory=dict)
-    unsafe_worlds: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Furnisher:
-    """Furnishes a worker process: everything is made anew there from names."""
-
-    method: Mapping[str, Json]
-    benchmark: str
-    options: BenchmarkOptions
-    agent: str
-    split: Split
-    seed: int
-    train_seed: int
-    test_scenarios: int
-    train_scenarios: int
-    agent_options: Mapping[str, str]
-    keep: Path
-
-    def __call__(self) -> Workplace:
-        registry = load_plugins()
-        benchmark = find("benchmark", self.benchmark, registry.benchmarks)(self.options)
-        if self.train_scenarios:  # first, as they are needed first: the judge prepares in order
-            benchmark.scenarios("train", self.train_seed, self.train_scenarios)
-        benchmark.scenarios(self.split, self.seed, self.test_scenarios)
-        workplace = Workplace(
-            _agent(registry, self.agent, self.agent_options, benchmark),
-            resolve_method(MethodSource(self.method, "run.yaml"), registry).build(registry),
-            lambda: _evaluators(benchmark, self.split, self.seed, self.train_seed),
-            world_opener(benchmark),
-        )
-        workplace.keep = self.keep
-        return workplace
 
 
 @dataclass
@@ -183,7 +129,8 @@ class Evaluation:
         steps: Callable[[Runner], Checkpoint],
     ) -> Checkpoint:
         here.keep = run_dir.path / WORLDS
-        pool = open_workers(here, self._furnisher(here.keep), workers)
+        furnisher = Furnisher(self.request, len(self.train), len(self.test), here.keep)
+        pool = open_workers(here, furnisher, workers)
         try:
             runner = Runner(
                 config=self.config,
@@ -207,13 +154,7 @@ class Evaluation:
 
     def open_workplace(self) -> Workplace:
         """A workplace for this evaluation, or for one of another method on the same tasks."""
-        request = self.request
-        return Workplace(
-            _agent(self.registry, request.agent, request.agent_options, self.benchmark),
-            request.method.build(self.registry),
-            lambda: _evaluators(self.benchmark, request.split, request.seed, request.train_seed),
-            world_opener(self.benchmark),
-        )
+        return opened(self.request, self.registry, self.benchmark)
 
     @contextmanager
     def _workplace(self, at: Workplace | None = None) -> Iterator[Workplace]:
@@ -226,22 +167,6 @@ class Evaluation:
             yield here
         finally:
             here.close()
-
-    def _furnisher(self, keep: Path) -> Furnisher:
-        request = self.request
-        return Furnisher(
-            method=request.method.to_dict(),
-            benchmark=request.benchmark,
-            options=_options(request),
-            agent=request.agent,
-            split=request.split,
-            seed=request.seed,
-            train_seed=request.train_seed,
-            test_scenarios=len(self.test),
-            train_scenarios=len(self.train),
-            agent_options=dict(request.agent_options),
-            keep=keep,
-        )
 
     def _flags(self, agent: Agent) -> Iterator[str]:
         """What sets the whole run apart from a plain one."""
@@ -262,8 +187,8 @@ def prepare(
     `benchmark` is one that an equal request has opened before, to be used again.
     """
     if benchmark is None:
-        benchmark = find("benchmark", request.benchmark, registry.benchmarks)(_options(request))
-    agent = _agent(registry, request.agent, request.agent_options, benchmark)
+        benchmark = opened_benchmark(request, registry)
+    agent = opened_agent(request, registry, benchmark)
     if request.episodes < 1:
         raise UserError(f"{request.episodes} episodes asked for", mend="ask for at least 1")
     trains = request.method.rollout.use != "none" and request.train_scenarios > 0
@@ -336,26 +261,3 @@ def _run_dir(path: Path, config: Mapping[str, Json], resume: bool) -> RunDir:
         run_dir.close()
         raise
     return run_dir
-
-
-def _evaluators(
-    benchmark: Benchmark, split: Split, seed: int, train_seed: int
-) -> dict[Phase, Evaluator]:
-    train = benchmark.evaluator("train", train_seed)
-    return {"training": train, "probes": train, "test": benchmark.evaluator(split, seed)}
-
-
-def _options(request: EvalRequest) -> BenchmarkOptions:
-    return BenchmarkOptions(request.data_dir, request.exclude, request.unsafe_worlds)
-
-
-def _agent(
-    registry: Registry, name: str, options: Mapping[str, str], benchmark: Benchmark
-) -> Agent:
-    factory: Callable[[Mapping[str, str]], Agent] = find("agent", name, registry.agents)
-    agent = factory(options)
-    if not isinstance(agent, ReadsReferences) or not agent.reads_answers:
-        return agent
-    if isinstance(benchmark, Referenced):
-        agent.read_from(benchmark)
-    return agent

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from auto_research.agent_research.method import load_method
-from auto_research.evaluate import EvalRequest
 from auto_research.evolution.pool import WALL_TIME, WORKER_DIED, Pool
 from auto_research.evolution.trial import Bench, Job, transcript_path
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import load_plugins
 
 HERE = Path(__file__).parent

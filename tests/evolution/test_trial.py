@@ -13,8 +13,8 @@ import small_world
 from evaluating import Brought, prepared, rows
 
 from auto_research.agent_research.method import load_method
-from auto_research.evaluate import EvalRequest
 from auto_research.evolution.trial import Bench, Job, TrialEvaluator, transcript_path
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import load_plugins
 
 REGISTRY = load_plugins([small_world, Brought()])

@@ -34,7 +34,8 @@ from auto_research.agent_research.operators import (
 )
 from auto_research.benchmarks.base import Scenario, Task, Verdict
 from auto_research.errors import UserError
-from auto_research.evaluate import EvalRequest, prepare
+from auto_research.evaluate import prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.hookspecs import hookimpl
 from auto_research.plugins import load_plugins
 

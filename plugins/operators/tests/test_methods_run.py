@@ -10,7 +10,8 @@ from auto_research_operators.plugin import register_methods
 
 from auto_research.agent_research.method import load_method
 from auto_research.agent_research.run import RunDir
-from auto_research.evaluate import EvalRequest, prepare
+from auto_research.evaluate import prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import load_plugins
 
 METHODS = [Path(str(path)) for path in register_methods()]

@@ -85,7 +85,8 @@ def agent_eval(
     check_word("--test-feedback", test_feedback, ("own", "verdict"))
 
     from auto_research.agent_research.method import load_method
-    from auto_research.evaluate import EvalRequest, prepare
+    from auto_research.evaluate import prepare
+    from auto_research.furnishing import EvalRequest
 
     registry = installed(ctx)
     request = EvalRequest(

@@ -102,7 +102,7 @@ def compare(
 
     from auto_research.comparison.plan import Plan, read_methods, read_seeds
     from auto_research.comparison.table import chosen_baseline
-    from auto_research.evaluate import EvalRequest
+    from auto_research.furnishing import EvalRequest
 
     if runs:
         directory = run_path(out, name or "compare", resume)

@@ -17,7 +17,8 @@ from auto_research.agent_research.runner import Progressed
 from auto_research.benchmarks.base import Json
 from auto_research.benchmarks.shared import SharedBenchmark
 from auto_research.errors import UserError
-from auto_research.evaluate import EvalRequest, Evaluation, prepare
+from auto_research.evaluate import Evaluation, prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import Registry
 from auto_research.shared_training import run_from_training

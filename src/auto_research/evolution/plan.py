@@ -13,7 +13,7 @@ from auto_research.agent_research.method import Method
 from auto_research.agent_research.operators import SLOTS
 from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError
-from auto_research.evaluate import EvalRequest, Evaluation, prepare
+from auto_research.evaluate import Evaluation, prepare
 from auto_research.evolution.direction import (
     BASELINE,
     Reading,
@@ -23,6 +23,7 @@ from auto_research.evolution.direction import (
 )
 from auto_research.evolution.search import enumerates
 from auto_research.evolution.space import Space
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import Registry
 
 TRAINING_AT_MOST = 32  # episodes a train scenario that a trial's own unit budget pays for

@@ -25,8 +25,9 @@ from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.workers import Workplace
 from auto_research.benchmarks.base import Benchmark, Json
 from auto_research.errors import AutoResearchError, EvaluatorError
-from auto_research.evaluate import EvalRequest, Evaluation, prepare
+from auto_research.evaluate import Evaluation, prepare
 from auto_research.evolution.search import Fitness, fitness_of
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import Registry, load_plugins
 
 SHOWN = (  # what the report shows of an episode

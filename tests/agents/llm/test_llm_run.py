@@ -19,7 +19,8 @@ from auto_research.agent_research.agents.llm.agent import LlmAgent
 from auto_research.agent_research.agents.llm.options import read_options
 from auto_research.agent_research.method import load_method
 from auto_research.errors import RunStopped, UserError
-from auto_research.evaluate import EvalRequest, Evaluation, prepare
+from auto_research.evaluate import Evaluation, prepare
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import load_plugins
 from auto_research.reporting.tables import headline_table
 
