@@ -15,6 +15,8 @@ FLAGS: Mapping[str, str] = {
     "task-fed-a-skill": "A test task was evaluated with a skill that the same task had fed: "
     "its success is no evidence of transfer.",
     "safety-net": "A wall-clock safety net fired: this run may not repeat exactly.",
+    "unsafe-worlds": "Worlds were not isolated (--unsafe-worlds): code in them could read the "
+    "answers.",
     "test-feedback-verdict": "Operators saw the sealed verdict during the test "
     "(--test-feedback verdict): not comparable with runs that did not.",
 }

@@ -22,6 +22,7 @@ from auto_research.benchmarks.base import Task
 from auto_research.cli.main import app
 from auto_research.errors import UserError
 from auto_research.evaluate import Evaluation
+from auto_research.reporting.html import write_report
 
 pytestmark = pytest.mark.appworld
 
@@ -95,6 +96,8 @@ def test_an_agent_that_hunts_for_answers_scores_only_where_worlds_are_open_which
     answers = [row["success"] for row in rows(run, "test") if asks_only(home, row["task"])]
     assert len(answers) == 6 and sum(answers) == right * len(answers)
     assert metrics(run)["flags"] == flags
+    report = write_report(run).read_text()
+    assert ("code in them could read the answers" in report) == unsafe
 
 
 def asks_only(home: Home, task: str) -> bool:
