@@ -18,7 +18,9 @@ from auto_research.benchmarks.appworld.home import PACKAGE, Home
 from auto_research.benchmarks.base import Json, Observation
 from auto_research.errors import UserError
 
-_STARTING = 300.0  # seconds for a server to import AppWorld
+_STARTING = (
+    1800.0  # seconds for a server to import AppWorld, on a machine that has other things to do
+)
 _ENDING = 30.0  # seconds for it to end by itself
 _SPOOLED = 1000  # worlds whose outputs are there to be judged
 RESUME = "once that is mended, the same command with --resume goes on from there"
