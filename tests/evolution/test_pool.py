@@ -25,6 +25,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     monkeypatch.syspath_prepend(str(HERE))
     for name in ("running", "transcripts"):
         (tmp_path / name).mkdir()
+    strangers = _children()  # of other tests in this process
     trial = EvalRequest(
         load_method("sage", load_plugins()),
         benchmark="small",
@@ -37,7 +38,7 @@ def pool(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     made = Pool(Bench(trial, trial, episodes=40), 1)
     yield made
     made.close()  # a second time in one test: it is safe
-    assert _children() == set()
+    assert _children() <= strangers
 
 
 def _children() -> set[int]:
@@ -103,6 +104,6 @@ def test_a_busy_worker_is_gone_once_the_pool_is_closed(pool: Pool, tmp_path: Pat
     outcomes = pool.run(jobs, PATIENT)
     next(outcomes)  # the one worker goes on to the endless one when asked for more
     pool._hand_out(deque([1]), jobs)
-    assert _children()
+    busy = _children()
     pool.close()
-    assert _children() == set()
+    assert busy - _children()
