@@ -33,9 +33,13 @@ def row(method: Mapping[str, Any]) -> list[Any]:
         method["method"] + (f" (same as {twins})" if twins else ""),
         *(method[name] for name in ("joint", "sgc", "cost", "total_cost")),
         difference["joint"] if difference else None,
-        difference["p_holm"] if difference else None,
+        _p(difference["p_holm"]) if difference else None,
         "yes" if method["pareto"] else "",
     ]
+
+
+def _p(value: float) -> str:
+    return "< 0.0001" if value < 0.0001 else f"{value:.4f}"
 
 
 def table(compared: Mapping[str, Any], command: str) -> dict[str, Any]:
