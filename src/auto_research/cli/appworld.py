@@ -28,8 +28,11 @@ def setup(
         Path | None, typer.Option(help="An AppWorld data root you have, as the official one.")
     ] = None,
     python: Annotated[
-        str, typer.Option(help="The Python to make its environment with (3.11 or newer).")
-    ] = sys.executable,
+        str,
+        typer.Option(
+            help="The Python to make its environment with, 3.11 or newer (default: ours)."
+        ),
+    ] = "",
 ) -> None:
     """Install AppWorld in an environment of its own and build appworld-mini; safe to repeat."""
     from auto_research.benchmarks.appworld.home import VARIABLE, Home, default_home
@@ -42,7 +45,9 @@ def setup(
     def told(line: str) -> None:
         print(line, file=sys.stderr)
 
-    set_up(place, python=python, official=data == "official", root=root, told=told)
+    set_up(
+        place, python=python or sys.executable, official=data == "official", root=root, told=told
+    )
     print(f"AppWorld is set up in {place.path}")
     if place.path != default_home():
         print(f"use it with {VARIABLE}={place.path}")
