@@ -3,17 +3,18 @@ PYTHON ?= python3.11
 VENV := .venv
 BIN := $(VENV)/bin
 SEED ?= 42
-PLUGINS := -e plugins/sage -e plugins/operators
+PLUGINS := -e plugins/sage -e plugins/operators -e plugins/openrlhf
+PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 
 .PHONY: eval test test-slow test-appworld lint docs bench clean
 
 # One install for each set of requirements; made again when a pyproject changes.
-$(VENV)/.eval: pyproject.toml plugins/sage/pyproject.toml plugins/operators/pyproject.toml
+$(VENV)/.eval: $(PROJECTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e . $(PLUGINS)
 	touch $@
 
-$(VENV)/.test: pyproject.toml plugins/sage/pyproject.toml plugins/operators/pyproject.toml
+$(VENV)/.test: $(PROJECTS)
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[test]' $(PLUGINS)
 	touch $@
@@ -46,7 +47,7 @@ docs: $(VENV)/.test
 	$(BIN)/mkdocs build --strict
 
 # A peer to measure against is not to change what the tests run on.
-build/bench/.installed: pyproject.toml plugins/sage/pyproject.toml plugins/operators/pyproject.toml
+build/bench/.installed: $(PROJECTS)
 	test -x build/bench/bin/python || $(PYTHON) -m venv build/bench
 	build/bench/bin/python -m pip install -q --disable-pip-version-check -e '.[bench]' $(PLUGINS)
 	touch $@

@@ -1,0 +1,1 @@
+"""The cluster backend: OpenRLHF GRPO with the same methods, agent and ledger as everywhere."""

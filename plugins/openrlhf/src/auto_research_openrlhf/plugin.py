@@ -1,0 +1,1 @@
+"""The backend `openrlhf` as a plugin."""

@@ -1,0 +1,1 @@
+"""The agent `micro`: a tiny language model of our own, which can be trained on a laptop."""

@@ -1,0 +1,1 @@
+"""The workshop: a small deterministic world with chains of related tasks, for training."""

@@ -1,0 +1,1 @@
+"""Training a model with a method: objectives, supervised start, and backends."""
