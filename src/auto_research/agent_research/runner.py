@@ -20,11 +20,12 @@ from auto_research.agent_research.budget import Budget, Phase, Spending
 from auto_research.agent_research.chain import ChainJob, ChainOutcome, changed_usage
 from auto_research.agent_research.checkpoint import Checkpoint, states_of
 from auto_research.agent_research.config import RunConfig
+from auto_research.agent_research.groups import credited, start, test_jobs, training_jobs
 from auto_research.agent_research.interrupts import interrupts_put_off
 from auto_research.agent_research.ledger import RunLedger
 from auto_research.agent_research.library import Change, LibraryView
 from auto_research.agent_research.method import Operators
-from auto_research.agent_research.operators import Arm, Chain, ChainResult, CreditedGroup
+from auto_research.agent_research.operators import Chain, ChainResult, CreditedGroup
 from auto_research.agent_research.rows import EpisodeRow
 from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.skill import Usage
@@ -125,37 +126,22 @@ class Runner:
             self._commit(self._between.probed, (), {})
             return
         view, template = self.store.view(), self._between.template("training")
-        jobs = [
-            replace(
-                template,
-                name=f"train-{number:04d}-{sibling}",
-                group=number,
-                sibling=sibling,
-                tasks=chain.tasks,
-                library=tuple(_start(chain, view).skills.values()),
-                arm=chain.arms[sibling] if sibling < len(chain.arms) else Arm(),
-                updates=chain.start != "frozen",
-                verdicts_to_operators=True,
-            )
-            for number, chain in enumerate(chains, start=self.at.groups)
-            for sibling in range(chain.siblings)
-        ]
+        jobs = training_jobs(chains, view, template, self.at.groups)
         self._batch(chains, jobs, view, "training")
 
     def _test_step(self) -> None:
         view, template = self.store.view(), self._between.template("test")
         batch = self.test[self.at.scenarios : self.at.scenarios + TEST_BATCH]
-        jobs = [
-            replace(
+        jobs = list(
+            test_jobs(
+                batch,
+                view,
                 template,
-                name=f"test-{number:04d}",
-                tasks=scenario.tasks,
-                library=tuple(view.skills.values()),
+                self.at.scenarios,
                 updates=not self.config.frozen,
-                verdicts_to_operators=self.config.test_feedback == "verdict",
+                verdicts=self.config.test_feedback == "verdict",
             )
-            for number, scenario in enumerate(batch, start=self.at.scenarios)
-        ]
+        )
         self._batch([Chain(s.id, s.tasks, 1, "carry") for s in batch], jobs, view, "test")
 
     def _batch(
@@ -167,7 +153,7 @@ class Runner:
         done = self.at.groups if phase == "training" else self.at.scenarios
         for number, chain in enumerate(chains, start=done):
             mine = list(islice(outcomes, chain.siblings))
-            group = self._credited([o.result(_start(chain, view)) for o in mine], phase)
+            group = self._credited([o.result(start(chain, view)) for o in mine], phase)
             if phase == "test" and self.config.frozen:
                 rows += credited_rows(mine, group, ())
                 continue
@@ -185,14 +171,7 @@ class Runner:
         self._commit(rows, changes, changed_usage(view, library))
 
     def _credited(self, chains: Sequence[ChainResult], phase: Phase) -> CreditedGroup:
-        rewards = self.operators.reward.credit(chains)
-        advantages = self.operators.reward.advantages(rewards)
-        group = CreditedGroup(
-            tuple(chains),
-            tuple(tuple(row) for row in rewards),
-            advantages.values,
-            advantages.informative,
-        )
+        group = credited(self.operators.reward, chains)
         if phase == "training":
             self.at.counters["uninformative_groups"] += not any(group.informative)
             self.at.mean_rewards.append(mean_reward(group))
@@ -219,7 +198,3 @@ class Runner:
         now = time.monotonic()
         self.run_dir.append_timing([{"rows": self.at.rows, "seconds": round(now - self._since, 3)}])
         self._since = now
-
-
-def _start(chain: Chain, view: LibraryView) -> LibraryView:
-    return LibraryView() if chain.start == "empty" else view
