@@ -24,6 +24,7 @@ from auto_research.cli.operators import operators_app
 from auto_research.cli.plugins import plugins_app
 from auto_research.cli.report import report
 from auto_research.cli.session import Session
+from auto_research.cli.train import train
 from auto_research.errors import UserError
 
 app = typer.Typer(
@@ -35,6 +36,7 @@ app = typer.Typer(
 app.command("agent-eval")(agent_eval)
 app.command("compare")(compare)
 app.command("evolve")(evolve)
+app.command("train")(train)
 app.add_typer(methods_app, name="methods")
 app.add_typer(operators_app, name="operators")
 app.add_typer(benchmarks_app, name="benchmarks")
