@@ -43,6 +43,8 @@ def register_benchmarks() -> Mapping[str, BenchmarkFactory]:
         "appworld-mini-challenge": _appworld_mini_challenge,
         "appworld": _appworld,
         "appworld-challenge": _appworld_challenge,
+        "workshop-base": _workshop_base,
+        "workshop-hid": _workshop_hid,
     }
 
 
@@ -115,11 +117,31 @@ def _appworld_challenge(options: BenchmarkOptions) -> Benchmark:
 def _appworld_named(name: str, options: BenchmarkOptions) -> Benchmark:
     from auto_research.benchmarks.appworld.benchmark import AppWorldBenchmark
 
-    if options.exclude:
-        raise UserError(f"the benchmark {name!r} has no parts to leave out", where="--exclude")
+    _whole(name, options)
     return AppWorldBenchmark(
         name,
         options.data_dir,
         challenge=name.endswith("-challenge"),
         unsafe=options.unsafe_worlds,
     )
+
+
+def _workshop_base(options: BenchmarkOptions) -> Benchmark:
+    """A small workshop for training: fetch, process and deliver; all rules are told."""
+    from auto_research.benchmarks.workshop import WorkshopBenchmark
+
+    _whole("workshop-base", options)
+    return WorkshopBenchmark("base")
+
+
+def _workshop_hid(options: BenchmarkOptions) -> Benchmark:
+    """The same, but which station does what is found only by trying, anew in each scenario."""
+    from auto_research.benchmarks.workshop import WorkshopBenchmark
+
+    _whole("workshop-hid", options)
+    return WorkshopBenchmark("hid")
+
+
+def _whole(name: str, options: BenchmarkOptions) -> None:
+    if options.exclude:
+        raise UserError(f"the benchmark {name!r} has no parts to leave out", where="--exclude")
