@@ -103,7 +103,7 @@ def test_a_method_is_read_from_a_file_with_defaults_filled_in(
             "words": [],
             "limits": {"depth": 2},
         },
-        "reward": {"use": "outcome"},
+        "reward": {"use": "outcome", "no_submission": 0.0},
         "rollout": {"use": "none"},
     }
 

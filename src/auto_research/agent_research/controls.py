@@ -134,18 +134,29 @@ class TraceUpdate(LibraryUpdate):
 
 
 class OutcomeReward(Reward):
-    """The task's own outcome; a task that could not be judged earns None."""
+    """The task's own outcome; a task that could not be judged earns None.
+
+    `no_submission` is what handing in nothing earns (SAGE's GRPO baseline: -1).
+    """
+
+    class Options(Settings):
+        no_submission: float = Field(default=0.0, json_schema_extra={"search": []})
 
     name = "outcome"
     citation = "control"
     summary = "1 for success, 0 for failure"
+    settings_type: ClassVar[type[Settings]] = Options
+    settings: Options
 
     def credit(self, group: Sequence[ChainResult]) -> Sequence[Sequence[float | None]]:
-        return [[_outcome(episode) for episode in chain.episodes] for chain in group]
+        return [[self._outcome(episode) for episode in chain.episodes] for chain in group]
 
-
-def _outcome(episode: Episode) -> float | None:
-    return None if episode.verdict is None else float(episode.verdict.success)
+    def _outcome(self, episode: Episode) -> float | None:
+        if episode.verdict is None:
+            return None
+        if not episode.has_submission:
+            return self.settings.no_submission
+        return float(episode.verdict.success)
 
 
 class NoRollout(Rollout):
