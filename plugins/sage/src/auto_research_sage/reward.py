@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar, Literal
 
-from auto_research.agent_research.advantage import Advantages, group_advantages
+from auto_research.agent_research.advantage import GROUP_MEAN, GRPO, Advantages, group_advantages
 from auto_research.agent_research.operators import ChainResult, Episode, Reward, Settings
 
 
@@ -42,7 +42,7 @@ class GroupReward(Reward):
     settings: RewardOptions
 
     def advantages(self, rewards: Sequence[Sequence[float | None]]) -> Advantages:
-        return group_advantages(rewards, divide_by_std=self.settings.divide_by_std)
+        return group_advantages(rewards, GRPO if self.settings.divide_by_std else GROUP_MEAN)
 
     def outcome(self, episode: Episode) -> float | None:
         """r in {0, 1}; the penalty where nothing was handed in; None where nobody judged."""
