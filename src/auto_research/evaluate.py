@@ -16,6 +16,7 @@ from auto_research.agent_research.agents.base import Agent, Configured
 from auto_research.agent_research.budget import Budget, Meter
 from auto_research.agent_research.checkpoint import Checkpoint
 from auto_research.agent_research.config import RunConfig, code_hash
+from auto_research.agent_research.learner import Learner
 from auto_research.agent_research.metrics import Metrics, compute_metrics
 from auto_research.agent_research.planning import planned_training
 from auto_research.agent_research.rows import EpisodeRow
@@ -78,17 +79,21 @@ class Evaluation:
         resume: bool = False,
         progressed: Progressed = lambda phase, count: None,
         at: Workplace | None = None,
+        learner: Learner | None = None,
     ) -> Metrics:
         """Carry the run out in `path` and write its metrics.
 
         `at` is a workplace to borrow, which stays open: one worker, and no process started.
+        `learner` trains the model of the agent there while the run trains.
         Raises UserError; EvaluatorError if the sealed evaluator can no longer be started.
         """
         config = self.config.to_json()
         with _run_dir(path, config, resume) as run_dir, SkillStore(run_dir.library_path) as store:
             self.registry.notify("run_started", run_dir=path, config=config)
             with self._workplace(at) as here:
-                done = self._carry_out(run_dir, store, here, workers, progressed, Runner.run)
+                done = self._carry_out(
+                    run_dir, store, here, workers, progressed, Runner.run, learner
+                )
                 flags = sorted({*done.flags, *self._flags(here.agent)})
             metrics = compute_metrics(
                 run_dir.rows(), counters=dict(done.counters), outside=done.outside
@@ -127,6 +132,7 @@ class Evaluation:
         workers: int,
         progressed: Progressed,
         steps: Callable[[Runner], Checkpoint],
+        learner: Learner | None = None,
     ) -> Checkpoint:
         here.keep = run_dir.path / WORLDS
         furnisher = Furnisher(self.request, len(self.train), len(self.test), here.keep)
@@ -143,6 +149,7 @@ class Evaluation:
                 test=self.test,
                 progressed=progressed,
                 notify=self._notify,
+                learner=learner,
             )
             try:
                 return steps(runner)

@@ -75,13 +75,15 @@ class Between:
             pool=self.pool,
         )
 
-    def next_chains(self) -> Sequence[Chain]:
-        """What the rollout asks for next; its spending belongs to no episode."""
-        name = f"rollout-{self.at.groups}"
+    def next_chains(self, ahead: int = 0) -> Sequence[Chain]:
+        """What the rollout asks for next; its spending belongs to no episode.
+
+        `ahead` is how many groups are waiting to be run already.
+        """
+        groups = self.at.groups + ahead
+        name = f"rollout-{groups}"
         meter = self._meter(name, "training", self.config.budget_units)
-        progress = Progress(
-            self.at.groups, self.config.train_scenarios, tuple(self.at.mean_rewards)
-        )
+        progress = Progress(groups, self.config.train_scenarios, tuple(self.at.mean_rewards))
         ctx = self._context(name, "training", meter, None)
         try:
             chains = self.operators.rollout.next(self.train, progress, ctx)

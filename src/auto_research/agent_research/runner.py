@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from auto_research.agent_research.absorb import adopt, credited_rows, mean_reward, spending_of
-from auto_research.agent_research.agents.base import Agent
+from auto_research.agent_research.agents.base import Agent, ManyAtOnce
 from auto_research.agent_research.between import Between
 from auto_research.agent_research.budget import Budget, Phase, Spending
 from auto_research.agent_research.chain import ChainJob, ChainOutcome, changed_usage
@@ -22,6 +22,7 @@ from auto_research.agent_research.checkpoint import Checkpoint, states_of
 from auto_research.agent_research.config import RunConfig
 from auto_research.agent_research.groups import credited, start, test_jobs, training_jobs
 from auto_research.agent_research.interrupts import interrupts_put_off
+from auto_research.agent_research.learner import Learner
 from auto_research.agent_research.ledger import RunLedger
 from auto_research.agent_research.library import Change, LibraryView
 from auto_research.agent_research.method import Operators
@@ -34,7 +35,7 @@ from auto_research.agent_research.waves import run_in_waves
 from auto_research.agent_research.workers import UnderWay, Workers
 from auto_research.benchmarks.base import Json, Scenario
 
-TEST_BATCH = 8  # scenarios whose library changes are committed together
+TEST_BATCH = 8  # scenarios whose library changes are committed together, unless the agent says
 
 Progressed = Callable[[Phase, int], None]  # phase, episodes finished in it
 
@@ -44,6 +45,7 @@ class Runner:
     """One run in progress. `notify` gets each committed row, `progressed` each finished count.
 
     `agent` serves the operators between episodes; the episodes themselves run at the workers.
+    `learner`, where there is one, trains the model of the agent at the workers.
     """
 
     config: RunConfig
@@ -56,11 +58,14 @@ class Runner:
     test: Sequence[Scenario]
     progressed: Progressed = lambda phase, count: None
     notify: Callable[[EpisodeRow], None] = lambda row: None
+    learner: Learner | None = None
 
     def __post_init__(self) -> None:
         self.at = Checkpoint.from_json(self.store.state())
         self._ledger = RunLedger(Budget(units=self.config.run_units))
         self._since = time.monotonic()
+        agent: object = self.agent
+        self._test_batch = agent.test_batch if isinstance(agent, ManyAtOnce) else TEST_BATCH
         self._between = Between(
             self.config,
             self.operators,
@@ -76,6 +81,8 @@ class Runner:
     def run(self) -> Checkpoint:
         """Train, then test, from wherever the last commit left off."""
         self.train_only()
+        if self.learner is not None:
+            self.learner.finish()
         while self.at.scenarios < len(self.test):
             self._test_step()
         return self.at
@@ -118,9 +125,11 @@ class Runner:
         for slot, operator in self.operators.by_slot().items():
             if slot in self.at.states:
                 operator.restore(self.at.states[slot])
+        if self.learner is not None:
+            self.learner.restore(self.store.last_batch())
 
     def _training_step(self) -> None:
-        chains = self._between.next_chains()
+        chains = self._next_chains()
         if not chains:
             self.at.trained = True
             self._commit(self._between.probed, (), {})
@@ -129,9 +138,16 @@ class Runner:
         jobs = training_jobs(chains, view, template, self.at.groups)
         self._batch(chains, jobs, view, "training")
 
+    def _next_chains(self) -> list[Chain]:
+        """The next batch: what the rollout asks for, and more until a learner has enough."""
+        chains = list(more := self._between.next_chains())
+        while more and self.learner is not None and len(chains) < self.learner.groups:
+            chains += (more := self._between.next_chains(ahead=len(chains)))
+        return chains
+
     def _test_step(self) -> None:
         view, template = self.store.view(), self._between.template("test")
-        batch = self.test[self.at.scenarios : self.at.scenarios + TEST_BATCH]
+        batch = self.test[self.at.scenarios : self.at.scenarios + self._test_batch]
         jobs = list(
             test_jobs(
                 batch,
@@ -148,12 +164,14 @@ class Runner:
         self, chains: Sequence[Chain], jobs: Sequence[ChainJob], view: LibraryView, phase: Phase
     ) -> None:
         """Run one batch; then credit, learn and change the library, group by group; commit."""
-        outcomes = iter(run_in_waves(jobs, self.workers, self._ledger, self.store, self._finished))
+        ran = run_in_waves(jobs, self.workers, self._ledger, self.store, self._finished)
+        outcomes, groups = iter(ran), list[CreditedGroup]()
         rows, changes, library = list(self._between.probed), list[Change](), view
         done = self.at.groups if phase == "training" else self.at.scenarios
         for number, chain in enumerate(chains, start=done):
             mine = list(islice(outcomes, chain.siblings))
             group = self._credited([o.result(start(chain, view)) for o in mine], phase)
+            groups.append(group)
             if phase == "test" and self.config.frozen:
                 rows += credited_rows(mine, group, ())
                 continue
@@ -166,6 +184,8 @@ class Runner:
             rows += group_rows + self._between.probed[probed:]
         if phase == "training":
             self.at.groups += len(chains)
+            if self.learner is not None:
+                self.at.trained = not self.learner.learn(groups, ran)
         else:
             self.at.scenarios += len(chains)
         self._commit(rows, changes, changed_usage(view, library))
@@ -190,6 +210,8 @@ class Runner:
             self.at.indices[row.phase] += 1
         self.at.states = states_of(self.operators)
         with interrupts_put_off():  # or an observer would never hear of the rows
+            if self.learner is not None:
+                self.learner.save(self.store.last_batch() + 1)
             self.run_dir.append(numbered)
             self.store.commit(self.store.last_batch() + 1, changes, usage, self.at.to_json())
             self._between.committed()

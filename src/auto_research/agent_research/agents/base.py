@@ -76,3 +76,13 @@ class ReadsReferences(Protocol):
 
     def read_from(self, benchmark: Referenced) -> None:
         """Where the programs are; told before the first session, if the benchmark has any."""
+
+
+@runtime_checkable
+class ManyAtOnce(Protocol):
+    """An agent that works on many chains at once.
+
+    `test_batch` is how many scenarios of the test have their library changes committed together.
+    """
+
+    test_batch: int

@@ -76,7 +76,7 @@ class GenerationsReward(OutcomeReward):
     citation = "Skill-R1, arXiv 2605.09359 (intra- and inter-generation advantage)"
     summary = "outcome against its generation, plus what the generation gained on the last"
 
-    class Options(Settings):
+    class Options(OutcomeReward.Options):
         gain: float = Field(default=1.0, ge=0, description="lambda; its value: interpretation")
 
     settings_type: ClassVar[type[Settings]] = Options

@@ -53,7 +53,7 @@ class RolesReward(OutcomeReward):
     citation = "SkillRise, arXiv 2607.26784 (role-aware credit; gamma: interpretation)"
     summary = "outcome, credited to the rewriting by the discounted outcomes of the tasks after it"
 
-    class Options(Settings):
+    class Options(OutcomeReward.Options):
         role: Literal["curate", "solve"] = "curate"
         gamma: float = Field(default=0.9, ge=0, le=1)
 
