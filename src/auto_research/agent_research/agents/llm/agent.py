@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from auto_research.agent_research.agents.base import Attempt
 from auto_research.agent_research.agents.llm.attempt import Attempting
-from auto_research.agent_research.agents.llm.client import Client, Patience
+from auto_research.agent_research.agents.llm.client import Asks, Client, Patience
 from auto_research.agent_research.agents.llm.context import Message
 from auto_research.agent_research.agents.llm.options import Limits, Options, described
 from auto_research.agent_research.agents.llm.planning import PlanningWorld
@@ -45,7 +45,10 @@ _PARTLY = 0.99  # the best fit of a skill from another scenario
 
 
 class LlmAgent:
-    """Opens sessions that share one connection to the model, and one sandbox."""
+    """Opens sessions that share one connection to the model, and one sandbox.
+
+    With a `client`, that is asked in place of the server that `options` names.
+    """
 
     name = "llm"
     reads_answers = False
@@ -56,16 +59,20 @@ class LlmAgent:
         limits: Limits | None = None,
         patience: Patience | None = None,
         reply_seconds: float = 600.0,
+        client: Asks | None = None,
     ) -> None:
         self.options, self.limits, self.prompts = options, limits or Limits(), Prompts()
-        record = None
+        self.client = client or self._of_server(patience or Patience(), reply_seconds)
+        self._sandbox = Sandbox()
+
+    def _of_server(self, patience: Patience, reply_seconds: float) -> Client:
+        options, record = self.options, None
         if options.replay is not None:
             record = Record(options.replay, write=False)
         elif options.record is not None:
             record = Record(options.record, write=True)
         server = ModelServer(options, self.limits.reply_bytes, reply_seconds)
-        self.client = Client(options, server, patience or Patience(), record)
-        self._sandbox = Sandbox()
+        return Client(options, server, patience, record)
 
     def config(self) -> dict[str, Json]:
         """What run.yaml says of it."""
@@ -84,13 +91,13 @@ class LlmAgent:
 class Model:
     """The model as one session sees it: each request has a seed of its own, drawn by `stream`."""
 
-    client: Client
+    client: Asks
     meter: Meter
     task: str
     asked: int = 0
 
     def ask(self, messages: Sequence[Message]) -> Answer:
-        """See `Client.ask`. The same request asked again is another request."""
+        """See `Asks.ask`. The same request asked again is another request."""
         self.asked += 1
         rng = derive(0, "model", self.meter.stream, self.task, self.asked)
         return self.client.ask(messages, rng.getrandbits(31), self.meter)

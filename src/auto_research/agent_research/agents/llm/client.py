@@ -8,6 +8,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from auto_research.agent_research.agents.llm.context import Message, estimate
 from auto_research.agent_research.agents.llm.options import Options
@@ -23,6 +24,16 @@ from auto_research.agent_research.budget import Meter
 from auto_research.errors import BudgetExceeded, RunStopped
 
 RESUME = "the same command with --resume goes on from the last finished episodes"
+
+
+class Asks(Protocol):
+    """What the agent asks: the `Client` of a server, or an engine in this process."""
+
+    def ask(self, messages: Sequence[Message], seed: int, meter: Meter) -> Answer:
+        """The model's answer, charged to `meter`. Raises BudgetExceeded."""
+
+    def close(self) -> None:
+        """Let go of what it holds; it is opened again when needed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +73,13 @@ class Client:
             "max_tokens": self.options.max_tokens,
             "seed": seed,
         }
-        self._afford(messages, meter)
+        afford(meter, estimate(messages) + self.options.max_tokens)
         key = key_of(request)
         answer = self.record.get(key) if self.record is not None else None
         if answer is not None:
             for failure in answer.failures:
-                _charge(meter, failure.tokens)
-            _charge(meter, answer.tokens, answer.generated)
+                charge(meter, failure.tokens)
+            charge(meter, answer.tokens, answer.generated)
             return answer
         if self.options.replay is not None:
             raise RunStopped(
@@ -94,19 +105,19 @@ class Client:
                 why = error.why
                 if error.sent:  # a call that no server ever heard is none
                     failures.append(Failure(why, estimate(messages) if error.reached else 0))
-                    _charge(meter, failures[-1].tokens)
+                    charge(meter, failures[-1].tokens)
                 if number < self.patience.attempts:
                     self.patience.wait(number, error.after)
                 continue
             except Refused as error:
-                _charge(meter, 0)
+                charge(meter, 0)
                 raise RunStopped(
                     f"the model server refuses: {error}", where=self.options.server(), mend=RESUME
                 ) from None
             if answer.estimated:
                 spoken = estimate([{"role": "assistant", "content": answer.text}])
                 answer = replace(answer, tokens=estimate(messages) + spoken, generated=spoken)
-            _charge(meter, answer.tokens, answer.generated)
+            charge(meter, answer.tokens, answer.generated)
             return replace(answer, failures=tuple(failures))
         raise RunStopped(
             f"the model server gave no reply in {self.patience.attempts} attempts: {why}",
@@ -114,17 +125,17 @@ class Client:
             mend=RESUME,
         )
 
-    def _afford(self, messages: Sequence[Message], meter: Meter) -> None:
-        """Raises BudgetExceeded if the call might pass a cap."""
-        wanted = {"model_calls": 1, "tokens": estimate(messages) + self.options.max_tokens}
-        caps = meter.budget.caps()
-        for resource, amount in wanted.items():
-            spent = meter.totals[resource]
-            if resource in caps and spent + amount > caps[resource]:
-                raise BudgetExceeded(resource, amount, spent, caps[resource])
+
+def afford(meter: Meter, tokens: int) -> None:
+    """Raises BudgetExceeded if a call of so many tokens, prompt and reply, might pass a cap."""
+    caps = meter.budget.caps()
+    for resource, amount in (("model_calls", 1), ("tokens", tokens)):
+        spent = meter.totals[resource]
+        if resource in caps and spent + amount > caps[resource]:
+            raise BudgetExceeded(resource, amount, spent, caps[resource])
 
 
-def _charge(meter: Meter, tokens: int, generated: int = 0) -> None:
+def charge(meter: Meter, tokens: int, generated: int = 0) -> None:
     """One call; where an estimate was too low, or a call had to be repeated, up to the caps."""
     caps = meter.budget.caps()
     for resource, amount in (("model_calls", 1), ("tokens", tokens), ("generated", generated)):
