@@ -31,7 +31,7 @@ def register_methods() -> Sequence[MethodFile]:
 
 @hookimpl
 def register_agents() -> Mapping[str, AgentFactory]:
-    return {"expert": _expert, "llm": _llm, "search": _search}
+    return {"expert": _expert, "llm": _llm, "micro": _micro, "search": _search}
 
 
 @hookimpl
@@ -70,6 +70,13 @@ def _llm(options: Mapping[str, str]) -> Any:
     from auto_research.agent_research.agents.llm.options import read_options
 
     return LlmAgent(read_options(options))
+
+
+def _micro(options: Mapping[str, str]) -> Any:
+    """A tiny language model of our own, trained with `auto-research train`."""
+    from auto_research.agent_research.agents.micro.options import opened, read_options
+
+    return opened(read_options(options))
 
 
 def _no_options(agent: str, options: Mapping[str, str]) -> None:

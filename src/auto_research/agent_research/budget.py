@@ -25,6 +25,7 @@ TARIFF: Mapping[str, int] = {
     "write": 1,  # a rule written into a skill
     "step": 10,  # a turn in a world: a piece of code handed to it, or a reply without any
     "api-call": 1,  # a call of an app's API in a world
+    "generate": 1,  # a word that the agent `micro` writes
 }
 
 

@@ -26,7 +26,9 @@ _AT_ONCE = 256
 class Listener(Protocol):
     """Hears one sequence."""
 
-    done: bool
+    @property
+    def done(self) -> bool:
+        """Whether the sequence has ended."""
 
     def hear(self, token: int) -> int | None:
         """Take in a sampled token; the token that follows it by force, or None."""
