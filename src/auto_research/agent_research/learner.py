@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from auto_research.agent_research.chain import ChainOutcome
+from auto_research.agent_research.chain import ChainJob, ChainOutcome
 from auto_research.agent_research.operators import CreditedGroup
 
 
@@ -14,10 +14,13 @@ class Learner(Protocol):
 
     groups: int
 
-    def learn(self, groups: Sequence[CreditedGroup], outcomes: Sequence[ChainOutcome]) -> bool:
+    def learn(
+        self, groups: Sequence[CreditedGroup], outcomes: Sequence[ChainOutcome], now: ChainJob
+    ) -> bool:
         """Take one step from a batch, given its groups and the chains they are made of, in order.
 
-        False ends the training phase.
+        `now` is a test job of this moment, with library and states but no tasks, for a learner
+        that measures how far it is. False ends the training phase.
         """
 
     def save(self, batch: int) -> None:

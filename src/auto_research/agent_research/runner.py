@@ -185,7 +185,9 @@ class Runner:
         if phase == "training":
             self.at.groups += len(chains)
             if self.learner is not None:
-                self.at.trained = not self.learner.learn(groups, ran)
+                now = self._between.template("test")
+                now = replace(now, library=tuple(library.skills.values()))
+                self.at.trained = not self.learner.learn(groups, ran, now)
         else:
             self.at.scenarios += len(chains)
         self._commit(rows, changes, changed_usage(view, library))

@@ -36,6 +36,7 @@ class MicroAgent:
 
     name = "micro"
     reads_answers = False
+    test_batch = 100  # see `ManyAtOnce`; with fewer at once a model is slow
 
     def __init__(
         self,
@@ -56,6 +57,7 @@ class MicroAgent:
             "checkpoint": self.told,
             "temperature": self.temperature,
             "limits": self.limits.model_dump(),
+            "test_batch": self.test_batch,
         }
 
     def session(self, task: Task, meter: Meter) -> MicroSession:
