@@ -82,7 +82,7 @@ def _micro(options: Mapping[str, str]) -> Any:
 def _no_options(agent: str, options: Mapping[str, str]) -> None:
     if options:
         option = "--" + next(iter(options)).replace("_", "-")
-        raise UserError(f"agent {agent!r} takes no {option}", mend="it is for --agent llm")
+        raise UserError(f"agent {agent!r} takes no {option}", mend="it is for agents with a model")
 
 
 def _planbench_mini(options: BenchmarkOptions) -> Benchmark:

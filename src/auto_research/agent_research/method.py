@@ -72,6 +72,15 @@ class Operators:
             "rollout": self.rollout,
         }
 
+    def anew(self) -> Operators:
+        """Fresh operators with the same settings, which share no state with these."""
+        return Operators(
+            retrieval=type(self.retrieval)(self.retrieval.settings),
+            update=type(self.update)(self.update.settings),
+            reward=type(self.reward)(self.reward.settings),
+            rollout=type(self.rollout)(self.rollout.settings),
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Method:

@@ -7,12 +7,13 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
+from functools import partial
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Protocol
 
-from auto_research.agent_research.agents.base import Agent
+from auto_research.agent_research.agents.base import Agent, ManyAtOnce
 from auto_research.agent_research.budget import Meter, Phase
 from auto_research.agent_research.chain import (
     AttemptedChain,
@@ -47,12 +48,24 @@ class Workplace:
     def run(self, jobs: Iterable[ChainJob]) -> Iterator[ChainOutcome]:
         """Outcomes in the order of `jobs`. The next chain runs while one's verdicts are out.
 
-        An evaluator that died costs one chain's verdicts, not the next one's.
+        An evaluator that died costs one chain's verdicts, not the next one's. Where the agent
+        works on many chains at once, all of `jobs` run at once.
         """
+        if isinstance(self.agent, ManyAtOnce):
+            return self._run_together(self.agent, list(jobs))
+        return self._run_in_turn(jobs)
+
+    def _run_together(self, agent: ManyAtOnce, jobs: Sequence[ChainJob]) -> Iterator[ChainOutcome]:
+        """Each chain has operators of its own, as operators may keep state."""
+        begun = [(job, self._begin(job), self.operators.anew()) for job in jobs]
+        for chain in agent.together.run([partial(self._attempt, *parts) for parts in begun]):
+            yield self._ended(chain)
+
+    def _run_in_turn(self, jobs: Iterable[ChainJob]) -> Iterator[ChainOutcome]:
         waiting: AttemptedChain | None = None
         for job in jobs:
             try:
-                attempted = self._attempt(job)
+                attempted = self._attempt(job, self._begin(job), self.operators)
             except BaseException:
                 if waiting is not None:  # what is done is not lost with what is not
                     yield self._ended(waiting)
@@ -63,14 +76,15 @@ class Workplace:
         if waiting is not None:
             yield self._ended(waiting)
 
-    def _attempt(self, job: ChainJob) -> AttemptedChain:
+    def _begin(self, job: ChainJob) -> list[Meter]:
         meters: list[Meter] = []
         self.under_way.append((job, meters))
+        return meters
+
+    def _attempt(self, job: ChainJob, meters: list[Meter], operators: Operators) -> AttemptedChain:
         evaluator = self._evaluators[job.phase]
         keep = self.keep if job.phase == "test" else None
-        return attempt_chain(
-            job, self.agent, self.operators, evaluator, meters, self.open_world, keep
-        )
+        return attempt_chain(job, self.agent, operators, evaluator, meters, self.open_world, keep)
 
     def _ended(self, chain: AttemptedChain) -> ChainOutcome:
         if chain.evaluator is not self._evaluators[chain.job.phase]:
@@ -179,7 +193,15 @@ def _end_with(leash: Connection) -> None:
 
 
 def open_workers(here: Workplace, furnish: Furnish, count: int) -> Workers:
-    """Workers for `count` chains at once; a single one works `here`."""
+    """Workers for `count` chains at once; a single one works `here`. Raises UserError for several
+    where the agent needs none.
+    """
+    if count > 1 and isinstance(here.agent, ManyAtOnce):
+        raise UserError(
+            f"agent {here.agent.name!r} works on all chains at once in one process",
+            where=f"--workers {count}",
+            mend="leave --workers at 1",
+        )
     if count == 1:
         return HereWorkers(here)
     here.rest()

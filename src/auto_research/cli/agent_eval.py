@@ -10,7 +10,9 @@ import typer
 
 from auto_research.cli.model_options import (
     BaseUrl,
+    CheckpointDir,
     ContextTokens,
+    Device,
     MaxTokens,
     ModelName,
     RecordFile,
@@ -39,6 +41,8 @@ def agent_eval(
     context_tokens: ContextTokens = None,
     record: RecordFile = None,
     replay: ReplayFile = None,
+    checkpoint: CheckpointDir = None,
+    device: Device = None,
     episodes: Annotated[int, typer.Option(help="Episodes of the test stream.")] = 120,
     seed: Annotated[int, typer.Option(help="Names the test family.")] = 42,
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
@@ -113,6 +117,8 @@ def agent_eval(
             context_tokens=context_tokens,
             record=record,
             replay=replay,
+            checkpoint=checkpoint,
+            device=device,
         ),
     )
     path = run_path(out, name or f"{request.method.name}-{benchmark}-seed{seed}", resume)

@@ -11,7 +11,9 @@ import typer
 
 from auto_research.cli.model_options import (
     BaseUrl,
+    CheckpointDir,
     ContextTokens,
+    Device,
     MaxTokens,
     ModelName,
     RecordFile,
@@ -47,6 +49,8 @@ def compare(
     context_tokens: ContextTokens = None,
     record: RecordFile = None,
     replay: ReplayFile = None,
+    checkpoint: CheckpointDir = None,
+    device: Device = None,
     episodes: Annotated[int, typer.Option(help="Episodes of each test stream.")] = 120,
     seeds: Annotated[str, typer.Option(help="Test families: 1..5 or 1,2,3.")] = "1..5",
     train_seed: Annotated[int, typer.Option(help="Names the training family.")] = 0,
@@ -130,6 +134,8 @@ def compare(
             context_tokens=context_tokens,
             record=record,
             replay=replay,
+            checkpoint=checkpoint,
+            device=device,
         ),
     )
     directory = run_path(out, name or f"compare-{benchmark}", resume)

@@ -1,4 +1,4 @@
-"""The options of the agent `llm`; the other agents have none."""
+"""The options of the agents that have a model: `llm` and `micro`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ BaseUrl = Annotated[
         help="Agent llm: an OpenAI-compatible server; its key is in OPENAI_API_KEY.",
     ),
 ]
-Temperature = Annotated[float | None, typer.Option(help="Agent llm: of the replies (default 0).")]
+Temperature = Annotated[
+    float | None, typer.Option(help="Agents llm and micro: of what the model says (default 0).")
+]
 MaxTokens = Annotated[
     int | None, typer.Option("--max-tokens", help="Agent llm: of one reply (default 1500).")
 ]
@@ -32,6 +34,12 @@ RecordFile = Annotated[
 ]
 ReplayFile = Annotated[
     Path | None, typer.Option("--replay", help="Agent llm: take every reply from this file.")
+]
+CheckpointDir = Annotated[
+    Path | None, typer.Option("--checkpoint", help="Agent micro: the folder of its trained model.")
+]
+Device = Annotated[
+    str | None, typer.Option("--device", help="Agent micro: where it runs, cpu (default) or cuda.")
 ]
 
 

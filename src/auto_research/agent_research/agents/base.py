@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest, Use
 from auto_research.agent_research.rows import TranscriptLine
 from auto_research.agent_research.skill import Skill
+from auto_research.agent_research.together import Together
 from auto_research.benchmarks.base import Environment, Json, Referenced, Submission, Task
 
 
@@ -80,9 +81,11 @@ class ReadsReferences(Protocol):
 
 @runtime_checkable
 class ManyAtOnce(Protocol):
-    """An agent that works on many chains at once.
+    """An agent that works on many chains at once, one a thread, in this process.
 
-    `test_batch` is how many scenarios of the test have their library changes committed together.
+    Its model answers the questions of all of them `together`. `test_batch` is how many scenarios
+    of the test have their library changes committed together.
     """
 
+    together: Together[Any, Any]
     test_batch: int
