@@ -12,21 +12,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from auto_research.agent_research.agents.micro.agent import MicroAgent
-from auto_research.agent_research.agents.micro.checkpoint import content_hash, load, save
-from auto_research.agent_research.between import Between
-from auto_research.agent_research.chain import ChainOutcome
+from auto_research.agent_research.agents.micro.checkpoint import content_hash, save
+from auto_research.agent_research.chain import ChainJob
+from auto_research.agent_research.groups import test_jobs
+from auto_research.agent_research.library import view_of
 from auto_research.agent_research.workers import Workplace
 from auto_research.benchmarks.base import Json, world_opener
 from auto_research.errors import UserError
 from auto_research.evaluate import Evaluation, prepare
-from auto_research.furnishing import EvalRequest, opened_benchmark
+from auto_research.furnishing import EvalRequest
 from auto_research.plugins import Registry
 from auto_research.training.backends import Progress, Told, Trained, TrainRequest
+from auto_research.training.figures import chain_figures
 from auto_research.training.local_config import LocalConfig, read_local_config
 from auto_research.training.log import TrainingLog
 from auto_research.training.policy_learner import PolicyLearner
-from auto_research.training.sft import sft
 from auto_research.training.trainable import require_trainable
 
 STARTS = "starts"  # beside the runs: the first stage's checkpoints, shared by equal ones
@@ -45,7 +48,9 @@ class LocalBackend:
     def train(self, request: TrainRequest, told: Told) -> Trained:
         """Both stages and the test. Raises UserError."""
         if request.agent not in ("", "micro"):
-            raise UserError(f"backend 'local' trains no agent {request.agent!r}", mend="--agent micro")
+            raise UserError(
+                f"backend 'local' trains no agent {request.agent!r}", mend="--agent micro"
+            )
         require_trainable(request.method, self.registry, shared_library=True)
         config = read_local_config(request.config, request.config_path)
         set_threads(config)
@@ -78,6 +83,8 @@ def started(request: TrainRequest, config: LocalConfig, told: Told) -> Path:
     stage's, which is made once for all trainings of an equal config that lie side by side."""
     if config.start is not None:
         return config.start
+    from auto_research.training.sft import sft
+
     seed = request.seed if config.sft_seed is None else config.sft_seed
     return sft(
         config.sft,
@@ -179,6 +186,6 @@ class _Training:
         jobs = list(test_jobs(self._validation, view_of(now.library), now, 0, updates=True))
         self.agent.temperature = 0.0
         try:
-            return chain_figures(list(TogetherWorkers(self._judging).run(jobs)))
+            return chain_figures(list(self._judging.run(jobs)))
         finally:
             self.agent.temperature = self.config.rl.temperature

@@ -90,7 +90,9 @@ def read_local_config(config: Mapping[str, Json], where: Path | None) -> LocalCo
     if first["type"] == "extra_forbidden":
         known = _keys(first["loc"][:-1])
         raise UserError(
-            f"there is no key {name!r}", where=place, mend=did_you_mean(str(first["loc"][-1]), known)
+            f"there is no key {name!r}",
+            where=place,
+            mend=did_you_mean(str(first["loc"][-1]), known),
         )
     raise UserError(first["msg"].removeprefix("Value error, "), where=place)
 

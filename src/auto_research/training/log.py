@@ -23,11 +23,12 @@ class TrainingLog:
 
     def __init__(self, folder: Path, planned: int, told: Told) -> None:
         self._path, self._clocks, self._told = folder / FILE, folder / CLOCKS, told
+        self._folder = folder
         self._planned = planned
         self._waiting: list[tuple[Mapping[str, float], Mapping[str, float]]] = []
         self._seconds: dict[str, float] = {}
         self._stage, self._since = "sample", time.monotonic()
-        self._board = _board(folder / BOARD)
+        self._board: Any = None
 
     def begin(self, stage: str) -> None:
         """From here on the time is that of `stage`."""
@@ -60,7 +61,8 @@ class TrainingLog:
         self._waiting.clear()
 
     def restore(self, iteration: int) -> None:
-        """Cut off the rows after `iteration`."""
+        """Begin, or go on: cut off the rows after `iteration`."""
+        self._board = _board(self._folder / BOARD)
         for path in (self._path, self._clocks):
             if path.exists():
                 keep_lines(path, iteration)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -205,9 +205,7 @@ class PolicyLearner:
         return tally, float((entropy * mask).sum())
 
 
-def _sequences(
-    groups: Sequence[CreditedGroup], outcomes: Sequence[ChainOutcome]
-) -> list[Sampled]:
+def _sequences(groups: Sequence[CreditedGroup], outcomes: Sequence[ChainOutcome]) -> list[Sampled]:
     """The batch's episodes in order, each with its advantage; those that asked no model are left
     out. The rows of a chain and its episodes are the same in number and order."""
     advantages = [row for group in groups for row in group.advantages]
