@@ -19,6 +19,7 @@ from auto_research.agent_research.agents.micro.checkpoint import content_hash, s
 from auto_research.agent_research.chain import ChainJob
 from auto_research.agent_research.groups import test_jobs
 from auto_research.agent_research.library import view_of
+from auto_research.agent_research.method import Method
 from auto_research.agent_research.workers import Workplace
 from auto_research.benchmarks.base import Json, world_opener
 from auto_research.errors import UserError
@@ -73,6 +74,16 @@ class LocalBackend:
         }
 
 
+def in_batches(method: Method, groups: int) -> Method:
+    """`method` with batches of `groups` where its rollout lets one choose: a batch is a step of
+    the model here, and what a rollout gives at once is not cut."""
+    rollout = method.rollout
+    if "groups_per_batch" not in type(rollout.settings).model_fields:
+        return method
+    settings = rollout.settings.model_copy(update={"groups_per_batch": groups})
+    return replace(method, rollout=replace(rollout, settings=settings))
+
+
 def set_threads(config: LocalConfig) -> None:
     """How many threads torch takes for one operation, here and from now on."""
     torch.set_num_threads(config.threads)
@@ -111,7 +122,7 @@ class _Training:
         self.request, self.config, self.told = request, config, told
         rl, test, options = config.rl, config.test, request.benchmark_options
         asked = EvalRequest(
-            request.method,
+            in_batches(request.method, rl.groups),
             benchmark=request.benchmark,
             agent="micro",
             episodes=test.episodes,
