@@ -16,8 +16,10 @@ from auto_research.cli.agent_eval import agent_eval
 from auto_research.cli.appworld import appworld_app
 from auto_research.cli.benchmarks import benchmarks_app
 from auto_research.cli.compare import compare
+from auto_research.cli.dispatch import dispatch_app
 from auto_research.cli.doctor import doctor
 from auto_research.cli.evolve import evolve
+from auto_research.cli.jobs import jobs_app
 from auto_research.cli.library import library_app
 from auto_research.cli.methods import methods_app
 from auto_research.cli.operators import operators_app
@@ -37,6 +39,8 @@ app.command("agent-eval")(agent_eval)
 app.command("compare")(compare)
 app.command("evolve")(evolve)
 app.command("train")(train)
+app.add_typer(dispatch_app, name="dispatch")
+app.add_typer(jobs_app, name="jobs")
 app.add_typer(methods_app, name="methods")
 app.add_typer(operators_app, name="operators")
 app.add_typer(benchmarks_app, name="benchmarks")

@@ -64,6 +64,8 @@ class Progress:
 
 
 Told = Callable[[Progress], None]
+JOB_RECORD = "job.json"  # in the directory of a run that a job carries out; its `backend` is a name
+
 State = Literal["planned", "submitted", "finished"]
 
 
@@ -142,8 +144,13 @@ class Dispatches(Protocol):
     def dispatch(self, request: DispatchRequest, told: Told) -> Mapping[str, Json]:
         """Launch every training, or with `dry_run` say what would be: the dispatch's record."""
 
-    def collect(self, path: Path) -> Mapping[str, Json]:
-        """Gather the runs of the finished jobs of a dispatch: ``runs``, ``open``, ``unmatched``."""
+    def collect(self, path: Path, storage: Path | None = None) -> Mapping[str, Json]:
+        """Gather what the finished jobs of a dispatch in `path` left behind, as runs.
+
+        `storage` is where their storage is to be seen from here, if not where the nodes see it.
+        Gives ``runs`` (directories, for `compare`), ``open`` (what is not finished) and
+        ``unmatched`` (in words, what was spent unequally).
+        """
 
 
 def opened_backend(name: str, registry: Registry) -> Backend:

@@ -21,7 +21,8 @@ from auto_research_openrlhf.dataset import INPUT, LABEL, Rows, read_rows
 from auto_research_openrlhf.flags import Flags, Program
 from auto_research_openrlhf.spec import Spec
 
-AGENT, TRAIN, EVALUATION = "agent.py", "train.jsonl", "evaluation.jsonl"  # in a job's folder
+JOB = "job"  # the folder of a run that travels to the nodes
+AGENT, TRAIN, EVALUATION = "agent.py", "train.jsonl", "evaluation.jsonl"  # in it
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,14 @@ def made_plan(request: TrainRequest, registry: Registry) -> Plan:
     )
 
 
+def folder_on_nodes(config: Config, storage: str) -> str:
+    """Where the job's folder is to its processes, with a slash; empty for their own directory.
+
+    Ray copies a working directory to every node; a RayJob on Kubernetes has it on a volume.
+    """
+    return f"{storage}/{JOB}/" if config.cluster.launcher == "kuberay" else ""
+
+
 def _rows(path: Path, key: str, stage: str, request: TrainRequest) -> Rows:
     if stage == "rl":
         evaluation = key == "data.evaluation"
@@ -163,6 +172,7 @@ def _rl_flags(
         f"({siblings} siblings x {length} tasks = {group})",
         made.where,
     )
+    here = folder_on_nodes(config, storage)
     samples, episodes = _passes(budget.steps * prompts, train, made.where)
     made.set("actor.model_name_or_path", config.model.path, "model.path")
     made.default("actor.num_nodes", config.cluster.nodes)
@@ -173,13 +183,13 @@ def _rl_flags(
     made.set("rollout.batch_size", prompts, "budget.trajectories_per_step")
     made.default("train.batch_size", budget.trajectories_per_step)
     made.set("data.max_len", budget.tokens_per_trajectory, "budget.tokens_per_trajectory")
-    made.set("data.prompt_dataset", TRAIN, "data.train")
+    made.set("data.prompt_dataset", f"{here}{TRAIN}", "data.train")
     made.set("data.max_samples", samples, "budget.steps")
     made.set("train.num_episodes", episodes, "budget.steps")
     made.set("data.input_key", INPUT, "data.train")
     made.set("data.label_key", LABEL, "data.train")
     made.set("train.seed", request.seed, "--seed")
-    made.set("train.agent_func_path", AGENT, "the backend")
+    made.set("train.agent_func_path", f"{here}{AGENT}", "the backend")
     made.set("ckpt.path", f"{storage}/checkpoints", "cluster.storage")
     made.set("ckpt.output_dir", f"{storage}/model", "cluster.storage")
     made.set("ckpt.save_steps", config.checkpoint.every, "checkpoint.every")
@@ -188,7 +198,7 @@ def _rl_flags(
     made.default("algo.kl.init_coef", 0.0)
     if evaluation is not None:
         repeats = config.evaluation.repeats
-        made.set("eval.dataset", EVALUATION, "data.evaluation")
+        made.set("eval.dataset", f"{here}{EVALUATION}", "data.evaluation")
         made.set("eval.n_samples_per_prompt", evaluation.lengths[0] * repeats, "evaluation.repeats")
         made.set("eval.steps", config.evaluation.every or budget.steps, "evaluation.every")
         made.set("eval.temperature", config.evaluation.temperature, "evaluation.temperature")
