@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from functools import cache
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -15,13 +16,7 @@ class Prompts:
 
     def __init__(self, folder: Path = FOLDER) -> None:
         self._folder = folder
-        self._templates = Environment(
-            loader=FileSystemLoader(folder),
-            undefined=StrictUndefined,
-            trim_blocks=True,
-            lstrip_blocks=True,
-            autoescape=False,  # these are no web pages
-        )
+        self._templates = _templates(folder)
 
     def render(self, name: str, /, **values: object) -> str:
         """The template `name` filled in, without blank lines at its ends."""
@@ -39,3 +34,15 @@ class Prompts:
             content = path.read_bytes()
             digest.update(f"{path.name} {len(content)}\n".encode() + content)
         return digest.hexdigest()[:16]
+
+
+@cache
+def _templates(folder: Path) -> Environment:
+    """The templates of a folder: compiled once for all agents of this process."""
+    return Environment(
+        loader=FileSystemLoader(folder),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # these are no web pages
+    )
