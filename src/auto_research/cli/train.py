@@ -10,12 +10,13 @@ import typer
 
 from auto_research.cli.options import check_number
 from auto_research.cli.output import AsJson, print_json
+from auto_research.cli.progress import training_figures
 from auto_research.cli.session import installed
 from auto_research.errors import EvaluatorError, UserError
 
 if TYPE_CHECKING:
     from auto_research.benchmarks.base import Json
-    from auto_research.training.backends import Progress, Trained
+    from auto_research.training.backends import Trained
 
 RESUME = "the same command with --resume goes on from there"
 
@@ -88,33 +89,41 @@ def train(
         resume=resume,
     )
     try:
-        trained = trainer.train(request, _told)
+        with training_figures() as told:
+            trained = trainer.train(request, told)
     except EvaluatorError as error:
         raise UserError(str(error), where=str(request.path), mend=RESUME) from error
     except KeyboardInterrupt:
         print(f"stopped; what is done is kept in {request.path}: {RESUME}", file=sys.stderr)
         raise typer.Exit(130) from None
+    if trained.state == "finished":
+        from auto_research.reporting.html import write_report
+
+        print(f"report: {write_report(trained.path)}", file=sys.stderr)
+    heading: dict[str, Json] = {
+        "backend": backend,
+        "method": chosen.name,
+        "benchmark": on,
+        "seed": seed,
+    }
+    result = {**heading, **trained.to_json()}
     if as_json:
-        heading: dict[str, Json] = {
-            "backend": backend,
-            "method": chosen.name,
-            "benchmark": on,
-            "seed": seed,
-        }
-        print_json({**heading, **trained.to_json()})
+        print_json(result)
     else:
-        _show(trained)
+        _show(trained, result)
 
 
-def _told(progress: Progress) -> None:
-    print(progress.line(), file=sys.stderr, flush=True)
-
-
-def _show(trained: Trained) -> None:
+def _show(trained: Trained, result: dict[str, Json]) -> None:
     if trained.text:
         print(trained.text)
-    for name, value in trained.metrics.items():
-        print(f"{name}: {value}")
+    if trained.metrics:
+        from rich.console import Console
+
+        from auto_research.reporting.tables import details_table, headline_table
+
+        console = Console()
+        console.print(headline_table(result))
+        console.print(details_table(result))
     if trained.checkpoint is not None:
         print(f"checkpoint: {trained.checkpoint}")
     if trained.state != "planned":

@@ -20,6 +20,7 @@ from auto_research.agent_research.chain import ChainJob
 from auto_research.agent_research.groups import test_jobs
 from auto_research.agent_research.library import view_of
 from auto_research.agent_research.method import Method
+from auto_research.agent_research.metrics import Metrics
 from auto_research.agent_research.workers import Workplace
 from auto_research.benchmarks.base import Json, world_opener
 from auto_research.errors import UserError
@@ -60,7 +61,16 @@ class LocalBackend:
         start = started(request, config, told)
         training = _Training(request, config, start, self.registry, told)
         metrics = training.run()
-        return Trained("finished", request.path, request.path / MODEL, metrics=metrics)
+        run = training.evaluation.config
+        details: dict[str, Json] = {
+            "seed": run.seed,
+            "train_seed": run.train_seed,
+            "episodes": run.episodes,
+            "budget": {"units": run.budget_units, "run_units": run.run_units},
+            "telemetry": metrics.telemetry,
+            "spending": metrics.spending,
+        }
+        return Trained("finished", request.path, request.path / MODEL, metrics.metrics, details)
 
     def _planned(self, request: TrainRequest, config: LocalConfig) -> dict[str, Json]:
         rl = config.rl
@@ -163,8 +173,8 @@ class _Training:
         agent.pop("checkpoint")
         return replace(evaluation, config=replace(evaluation.config, agent_config=agent))
 
-    def run(self) -> Mapping[str, Json]:
-        """Train, then test. Returns the metrics of the test."""
+    def run(self) -> Metrics:
+        """Train, then test."""
         request = self.request
         log = TrainingLog(request.path, self.config.rl.iterations, self.told)
         learner = PolicyLearner(
@@ -190,7 +200,7 @@ class _Training:
             log.close()
             self._judging.close()
             self.workplace.close()
-        return metrics.to_json()["metrics"]
+        return metrics
 
     def _validate(self, now: ChainJob) -> Mapping[str, float]:
         """Figures of the model as it is, greedily, on validation scenarios; nothing is kept."""
