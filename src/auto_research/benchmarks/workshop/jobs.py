@@ -22,6 +22,15 @@ class Piece:
 
 
 @dataclass(frozen=True, slots=True)
+class Target:
+    """A thing that has to get somewhere."""
+
+    thing: str
+    start: str
+    destination: str
+
+
+@dataclass(frozen=True, slots=True)
 class Job:
     """A task: its pieces in the order they are told, its operations in the order that works."""
 
@@ -45,23 +54,23 @@ class Job:
             told.append(" ".join((piece.thing, piece.start, *goal)))
         return f"INIT {' , '.join(told)} GO"
 
+    def targets(self) -> tuple[Target, ...]:
+        """The pieces that have to get somewhere, in the order they are told."""
+        return tuple(
+            Target(piece.thing, piece.start, piece.destination)
+            for piece in self.pieces
+            if piece.destination
+        )
+
     def checks(self, state: State) -> dict[str, bool]:
         """The parts of the goal, and whether `state` has them."""
-        wanted = [piece for piece in self.pieces if piece.destination]
+        wanted = {GIVES[name] for name in self.operations}
+        targets = self.targets()
         return {
-            "delivered": all(state.places[p.thing] == p.destination for p in wanted),
-            "processed": all(state.attributes[p.thing] >= set(p.attributes) for p in wanted),
+            "delivered": all(state.places[t.thing] == t.destination for t in targets),
+            "processed": all(state.attributes[t.thing] >= wanted for t in targets),
             "hands_free": state.held is None,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class Target:
-    """A thing that has to get somewhere."""
-
-    thing: str
-    start: str
-    destination: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +104,7 @@ class Truth:
 def truth_of(job: Job, candidates: Mapping[str, tuple[str, ...]]) -> Truth:
     """The truth of a task; `candidates` are the stations that anybody may think possible."""
     return Truth(
-        targets=tuple(
-            Target(piece.thing, piece.start, piece.destination)
-            for piece in job.pieces
-            if piece.destination
-        ),
+        targets=job.targets(),
         operations=tuple(
             Operation(name, GIVES[name], job.stations[name], candidates[name])
             for name in job.operations

@@ -1,7 +1,11 @@
 """The workshop as PDDL: what anybody may read, and (for tests) the truth.
 
+A problem speaks only of what its goal needs: the targets, their rooms, and the stations of the
+operations asked for. So not everything that can be done is told, but all that is told can be done,
+and a plan means the same here and in the workshop. That hands end up free follows from the goal.
+
 An action's last parameter says where one is, as STRIPS needs it. The predicate `ASSUMED` says which
-station does which operation; where the stations are hidden, the public text lists all candidates.
+station does which operation; where stations are hidden, the public text lists all candidates.
 """
 
 from __future__ import annotations
@@ -11,15 +15,7 @@ from functools import lru_cache
 
 from auto_research.benchmarks.workshop.generate import candidates
 from auto_research.benchmarks.workshop.jobs import Job
-from auto_research.benchmarks.workshop.rules import (
-    ENTRANCE,
-    GIVES,
-    OPERATIONS,
-    ROOM_NAMES,
-    SEALING,
-    STATIONS,
-    TAKES,
-)
+from auto_research.benchmarks.workshop.rules import ENTRANCE, GIVES, OPERATIONS, SEALING, TAKES
 from auto_research.benchmarks.workshop.sizes import Variant
 
 ASSUMED = "does"
@@ -32,39 +28,41 @@ def public(job: Job, variant: Variant) -> dict[str, str]:
 
 
 def problem_text(job: Job, stations: Mapping[str, Sequence[str]]) -> str:
-    """The problem of a task; `stations` are those that do each operation."""
-    things = " ".join(sorted(piece.thing for piece in job.pieces))
-    lies = "\n    ".join(sorted(f"(lies {piece.thing} {piece.start})" for piece in job.pieces))
+    """The problem of a task; `stations` are those that do, or may do, each operation."""
+    lies: list[str] = []
     goal: list[str] = []
-    for piece in job.pieces:
-        if piece.destination:
-            goal.append(f"(lies {piece.thing} {piece.destination})")
-            goal += [f"({attribute} {piece.thing})" for attribute in piece.attributes]
+    rooms: set[str] = set()
+    for target in job.targets():
+        rooms |= {target.start, target.destination}
+        lies.append(f"(lies {target.thing} {target.start})")
+        goal.append(f"(lies {target.thing} {target.destination})")
+        goal += [f"({GIVES[name]} {target.thing})" for name in job.operations]
+    things = sorted(target.thing for target in job.targets())
+    used = {station for name in job.operations for station in stations[name]}
+    does = [f"({ASSUMED} {s} {_kind(n)})" for n in job.operations for s in stations[n]]
     return (
         "(define (problem task) (:domain workshop)\n"
-        f"  (:objects {things} - thing)\n"
+        f"  (:objects {' '.join(things)} - thing {ENTRANCE} - spot\n"
+        f"    {' '.join(sorted(rooms))} - room {' '.join(sorted(used))} - station)\n"
         f"  (:init (here {ENTRANCE}) (hands-free)\n"
-        f"    {_does(tuple((name, tuple(stations[name])) for name in OPERATIONS))}\n"
-        f"    {lies})\n"
-        f"  (:goal (and (hands-free)\n    {chr(10).join(sorted(goal))})))\n"
+        f"    {' '.join(does)}\n"
+        f"    {' '.join(sorted(lies))})\n"
+        f"  (:goal (and {' '.join(sorted(goal))})))\n"
     )
 
 
 @lru_cache(maxsize=1)
 def domain_text() -> str:
     """The domain, which all tasks share."""
-    constants = (
-        f"{ENTRANCE} - spot {' '.join(ROOM_NAMES)} - room {' '.join(STATIONS)} - station "
-        f"{' '.join(map(_kind, OPERATIONS))} - operation"
-    )
     attributes = " ".join(f"({attribute} ?x - thing)" for attribute in GIVES.values())
     return (
         "(define (domain workshop)\n"
         "  (:requirements :strips :typing :negative-preconditions)\n"
         "  (:types place - spot room station - place spot thing operation - object)\n"
-        f"  (:constants {constants})\n"
-        f"  (:predicates (here ?p - spot) (lies ?x - thing ?p - place) (held ?x - thing)\n"
-        f"    (hands-free) ({ASSUMED} ?p - station ?o - operation) {attributes})\n"
+        f"  (:constants {' '.join(map(_kind, OPERATIONS))} - operation)\n"
+        "  (:predicates (here ?p - spot) (lies ?x - thing ?p - place) (held ?x - thing)\n"
+        f"    (hands-free) ({ASSUMED} ?p - station ?o - operation)\n"
+        f"    {attributes})\n"
         "  (:action goto :parameters (?to - place ?p - spot)\n"
         "    :precondition (here ?p)\n"
         "    :effect (and (not (here ?p)) (here ?to)))\n"
@@ -86,13 +84,6 @@ def _operation(name: str) -> str:
         f"    :precondition (and (here ?p) (held ?x) ({ASSUMED} ?p {_kind(name)})"
         f" (not ({SEALING} ?x)))\n"
         f"    :effect (and ({GIVES[name]} ?x){lost}))\n"
-    )
-
-
-@lru_cache(maxsize=1024)
-def _does(stations: tuple[tuple[str, tuple[str, ...]], ...]) -> str:
-    return " ".join(
-        f"({ASSUMED} {station} {_kind(name)})" for name, found in stations for station in found
     )
 
 
