@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -149,6 +150,24 @@ def test_agent_eval_takes_the_champion(whole: Path, tmp_path: Path, cli: RunCli)
     # It is the very run of the trial.
     got = told["metrics"]["joint_success"]["value"]
     assert got == champion["validation"]["joint_success"]
+
+
+def test_report_writes_the_page_of_a_search_again(whole: Path, tmp_path: Path, cli: RunCli) -> None:
+    copy = tmp_path / "search"
+    shutil.copytree(whole, copy)
+    (copy / "report.html").unlink()
+    code, out, _ = cli("report", copy)
+    assert (code, out.strip()) == (0, str(copy / "report.html"))
+    assert (copy / "report.html").read_bytes() == (whole / "report.html").read_bytes()
+
+
+def test_an_agents_options_are_its_own(tmp_path: Path) -> None:
+    done = evolve(tmp_path, "--agent-option", "model")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "NAME=VALUE" in done.stderr
+    done = evolve(tmp_path, "--agent", "search", "--agent-option", "base-url=http://x")
+    assert done.returncode == 2
+    assert "--base-url" in done.stderr
 
 
 def test_the_lineage_names_parents_and_sources(whole: Path) -> None:

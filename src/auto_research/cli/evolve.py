@@ -53,6 +53,10 @@ def evolve(
         int, typer.Option(help="Scenarios the champions train on for the test.")
     ] = 64,
     data_dir: Annotated[Path | None, typer.Option(help="Data of a benchmark on disk.")] = None,
+    agent_option: Annotated[
+        list[str] | None,
+        typer.Option(help="An option of the agent, as model=NAME or base_url=URL (repeatable)."),
+    ] = None,
     max_units: Annotated[
         int | None, typer.Option(help="What one trial may spend (default: stated in the docs).")
     ] = None,
@@ -96,6 +100,7 @@ def evolve(
         data_dir=data_dir,
         max_units=max_units,
         max_seconds=max_seconds,
+        agent_options=dict(map(_pair, agent_option or ())),
     )
     path = run_path(out, name or f"evolve-{dataset}-seed{seed}", resume)
     try:
@@ -119,6 +124,13 @@ def _check_number(option: str, number: int | None) -> None:
     least, most = BOUNDS[option]
     if number is not None and not least <= number <= most:
         raise UserError(f"{number} is out of range", where=option, mend=f"from {least} to {most}")
+
+
+def _pair(option: str) -> tuple[str, str]:
+    name, sign, value = option.partition("=")
+    if not (sign and name):
+        raise UserError(f"{option!r} is not NAME=VALUE", where="--agent-option")
+    return name.replace("-", "_"), value
 
 
 def _extent(planned: Any) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -47,6 +47,7 @@ class EvolveRequest:
     data_dir: Path | None = None
     max_units: int | None = None
     max_seconds: float = 600.0
+    agent_options: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Plan:
             "benchmark": run.benchmark,
             "benchmark_hash": run.benchmark_hash,
             "agent": request.agent,
+            "agent_config": run.agent_config,
             "seed": request.seed,
             "train_seed": request.train_seed,
             "generations": request.generations,
@@ -105,7 +107,7 @@ def plan(request: EvolveRequest, registry: Registry) -> Plan:
             f"the method {BASELINE!r}, which champions are held against, is not installed",
             mend="install plugins/sage",
         )
-    agent = find("agent", request.agent, registry.agents)({})
+    agent = find("agent", request.agent, registry.agents)(request.agent_options)
     if agent.reads_answers:
         raise UserError(f"agent {request.agent!r} reads answers, so nothing can be learnt from it")
     agent.close()
@@ -122,6 +124,7 @@ def plan(request: EvolveRequest, registry: Registry) -> Plan:
         train_scenarios=request.train_scenarios,
         split="validation",
         data_dir=request.data_dir,
+        agent_options=request.agent_options,
     )
     final = replace(
         trial,
