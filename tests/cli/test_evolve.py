@@ -154,11 +154,11 @@ def test_agent_eval_takes_the_champion(whole: Path, tmp_path: Path, cli: RunCli)
 
 def test_report_writes_the_page_of_a_search_again(whole: Path, tmp_path: Path, cli: RunCli) -> None:
     copy = tmp_path / "search"
-    shutil.copytree(whole, copy)
+    shutil.copytree(whole / NAME, copy)
     (copy / "report.html").unlink()
     code, out, _ = cli("report", copy)
     assert (code, out.strip()) == (0, str(copy / "report.html"))
-    assert (copy / "report.html").read_bytes() == (whole / "report.html").read_bytes()
+    assert (copy / "report.html").read_bytes() == (whole / NAME / "report.html").read_bytes()
 
 
 def test_an_agents_options_are_its_own(tmp_path: Path) -> None:
