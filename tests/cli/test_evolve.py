@@ -156,7 +156,7 @@ def test_report_writes_the_page_of_a_search_again(whole: Path, tmp_path: Path, c
     copy = tmp_path / "search"
     shutil.copytree(whole / NAME, copy)
     (copy / "report.html").unlink()
-    code, out, _ = cli("report", copy)
+    code, out, _ = cli("report", str(copy))
     assert (code, out.strip()) == (0, str(copy / "report.html"))
     assert (copy / "report.html").read_bytes() == (whole / NAME / "report.html").read_bytes()
 
