@@ -15,21 +15,24 @@ GIVES: Mapping[str, str] = {
     "wash": "clean",
     "paint": "painted",
     "drying": "dry",
+    "polish": "shiny",
     "heat": "hot",
     "stamp": "stamped",
     "wrap": "wrapped",
 }
 TAKES: Mapping[str, frozenset[str]] = {
-    "wash": frozenset({"painted", "dry", "hot", "stamped"}),
-    "paint": frozenset({"dry", "hot", "stamped"}),
-    "drying": frozenset({"hot", "stamped"}),
+    "wash": frozenset({"painted", "dry", "shiny", "hot", "stamped"}),
+    "paint": frozenset({"dry", "shiny", "hot", "stamped"}),
+    "drying": frozenset({"shiny", "hot", "stamped"}),
+    "polish": frozenset({"hot", "stamped"}),
     "heat": frozenset({"stamped"}),
     "stamp": frozenset(),
     "wrap": frozenset(),
 }
 SEALING = "wrapped"  # the attribute that nothing more can be done after
 OPERATIONS = tuple(GIVES)
-STATIONS = ("sink", "booth", "rack", "oven", "desk", "press")  # where they are done in `base`
+# Where they are done in `base`.
+STATIONS = ("sink", "booth", "rack", "wheel", "oven", "desk", "press")
 ROOM_NAMES = tuple(f"r{i}" for i in range(ROOMS))
 THING_NAMES = tuple(f"o{i}" for i in range(THINGS))
 PLACES = frozenset((*ROOM_NAMES, *STATIONS))

@@ -22,5 +22,5 @@ ROOMS = 10
 CANDIDATES = 3  # stations that may do an operation, where they are hidden
 TARGETS = (2, 3)  # of a task, inclusive; one more thing is of no use
 # How many of the subsets of two and of three operations each split has.
-PAIRS: Mapping[Split, int] = {"train": 9, "validation": 2, "test": 4}
-TRIPLES: Mapping[Split, int] = {"train": 11, "validation": 3, "test": 6}
+PAIRS: Mapping[Split, int] = {"train": 14, "validation": 3, "test": 4}
+TRIPLES: Mapping[Split, int] = {"train": 24, "validation": 5, "test": 6}
