@@ -38,7 +38,10 @@ def dispatch(
         Path | None, typer.Option(help="The backend's YAML file, the same for every training.")
     ] = None,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Change every method: reward=outcome.")
+        list[str] | None,
+        typer.Option(
+            "--set", help="Change every method (reward=outcome) or the config (config.KEY=...)."
+        ),
     ] = None,
     data_dir: Annotated[Path | None, typer.Option(help="Data of a benchmark on disk.")] = None,
     unsafe_worlds: Annotated[
@@ -70,11 +73,13 @@ def dispatch(
     from auto_research.agent_research.method import load_method
     from auto_research.comparison.plan import read_seeds
     from auto_research.hookspecs import BenchmarkOptions
-    from auto_research.training.backends import DispatchRequest, TrainRequest, read_config
+    from auto_research.training.backends import CONFIG, DispatchRequest, TrainRequest, read_config
 
     registry = installed(ctx)
     words = [word.strip() for word in methods.split(",") if word.strip()]
-    chosen = [load_method(word, registry, set_ or ()) for word in words]
+    of_config = [override for override in set_ or () if override.startswith(CONFIG)]
+    of_method = [override for override in set_ or () if not override.startswith(CONFIG)]
+    chosen = [load_method(word, registry, of_method) for word in words]
     if repeated := {m.name for m in chosen if [o.name for o in chosen].count(m.name) > 1}:
         raise UserError(f"two methods are named {sorted(repeated)[0]!r}", where="--methods")
     trainer = _dispatcher(ctx, backend)
@@ -84,7 +89,7 @@ def dispatch(
         benchmark=on,
         path=out / (name or "dispatch"),
         agent=agent,
-        config=read_config(config),
+        config=read_config(config, of_config),
         config_path=config,
         benchmark_options=BenchmarkOptions(data_dir, (), unsafe_worlds),
         dry_run=dry_run,

@@ -36,7 +36,11 @@ def train(
     ] = None,
     seed: Annotated[int, typer.Option(help="Names the training.")] = 0,
     set_: Annotated[
-        list[str] | None, typer.Option("--set", help="Change the method: rollout.chain_length=3.")
+        list[str] | None,
+        typer.Option(
+            "--set",
+            help="Change the method (rollout.chain_length=3) or the config (config.KEY=...).",
+        ),
     ] = None,
     exclude: Annotated[
         list[str] | None, typer.Option(help="Leave a domain out of training (repeatable).")
@@ -70,11 +74,13 @@ def train(
 
     from auto_research.agent_research.method import load_method
     from auto_research.hookspecs import BenchmarkOptions
-    from auto_research.training.backends import TrainRequest, opened_backend, read_config
+    from auto_research.training.backends import CONFIG, TrainRequest, opened_backend, read_config
 
     registry = installed(ctx)
     trainer = opened_backend(backend, registry)
-    chosen = load_method(method, registry, set_ or ())
+    of_config = [override for override in set_ or () if override.startswith(CONFIG)]
+    of_method = [override for override in set_ or () if not override.startswith(CONFIG)]
+    chosen = load_method(method, registry, of_method)
     on = benchmark or trainer.benchmark
     request = TrainRequest(
         method=chosen,
@@ -82,7 +88,7 @@ def train(
         path=out / (name or f"train-{chosen.name}-{on}-seed{seed}"),
         seed=seed,
         agent=agent,
-        config=read_config(config),
+        config=read_config(config, of_config),
         config_path=config,
         benchmark_options=BenchmarkOptions(data_dir, tuple(exclude or ()), unsafe_worlds),
         dry_run=dry_run,

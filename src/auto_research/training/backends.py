@@ -159,11 +159,31 @@ def opened_backend(name: str, registry: Registry) -> Backend:
     return factory(registry)
 
 
-def read_config(path: Path | None) -> Mapping[str, Json]:
-    """What stands in a backend's config file; empty without one. Raises UserError."""
-    if path is None:
-        return {}
-    data: Any = strict_yaml.read(path)
+CONFIG = "config."  # how an override of the config file begins, as in config.budget.steps=5
+
+
+def read_config(path: Path | None, overrides: Sequence[str] = ()) -> Mapping[str, Json]:
+    """What stands in a backend's config file after `overrides`; empty without either.
+
+    An override is ``config.KEY.KEY=VALUE``. Raises UserError.
+    """
+    data: Any = {} if path is None else strict_yaml.read(path)
     if not isinstance(data, Mapping):
         raise UserError("a config must be a mapping of keys to values", where=str(path))
+    for override in overrides:
+        where = f"--set {override}"
+        key, equals, text = override.removeprefix(CONFIG).partition("=")
+        steps = key.strip().split(".")
+        if not equals or not all(steps):
+            raise UserError("not an override", where=where, mend="write config.key.key=value")
+        data = _with(data, steps, strict_yaml.parse(text, where=where))
     return dict(data)
+
+
+def _with(data: Mapping[str, Json], path: Sequence[str], value: Json) -> dict[str, Json]:
+    """A copy of `data` with `value` at `path`; mappings on the way are made as needed."""
+    first, *rest = path
+    if not rest:
+        return {**data, first: value}
+    inner = data.get(first)
+    return {**data, first: _with(inner if isinstance(inner, Mapping) else {}, rest, value)}

@@ -166,6 +166,9 @@ def read(data: Mapping[str, Json], where: str) -> Config:
             where="--config",
             mend="start from one of plugins/openrlhf/configs",
         )
+    flags = data.get("flags")
+    if isinstance(flags, Mapping):
+        data = {**data, "flags": _flat(flags)}
     try:
         # Through JSON, since only there does strict mean no coercion and yet lists for tuples.
         config = Config.model_validate_json(json.dumps(data, allow_nan=False), strict=True)
@@ -175,14 +178,26 @@ def read(data: Mapping[str, Json], where: str) -> Config:
     return config
 
 
+def _flat(flags: Mapping[str, Json], prefix: str = "") -> dict[str, Json]:
+    """Flags by dotted name, however deep they are nested."""
+    found: dict[str, Json] = {}
+    for key, value in flags.items():
+        if isinstance(value, Mapping):
+            found |= _flat(value, f"{prefix}{key}.")
+        else:
+            found[f"{prefix}{key}"] = value
+    return found
+
+
 def _told(first: Any, where: str) -> UserError:
     key = ".".join(map(str, first["loc"]))
-    place = f"{where}: {key}"
     if first["type"] == "extra_forbidden":
         return UserError(f"unknown key {key!r}", where=where, mend=_near(first["loc"]))
     if first["type"] == "missing":
         return UserError(f"{key} is missing", where=where, mend="add it")
-    return UserError(f"bad value: {first['msg']}", where=place, mend=f"not {first['input']!r}")
+    return UserError(
+        f"bad value for {key!r}: {first['msg']}", where=where, mend="see docs/cluster.md"
+    )
 
 
 def _near(path: tuple[str | int, ...]) -> str:

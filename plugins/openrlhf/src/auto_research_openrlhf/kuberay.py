@@ -41,7 +41,20 @@ def rayjob(plan: Plan, job_id: str) -> str:
         },
     }
     first = f"# First copy this run's folder `job` to {folder} on the claim.\n"
-    return first + yaml.safe_dump(job, sort_keys=False)
+    text: str = yaml.dump(job, Dumper=_Dumper, sort_keys=False)
+    return first + text
+
+
+class _Dumper(yaml.SafeDumper):
+    """Writes the YAML that stands in the YAML as a block, for people to read."""
+
+
+def _text(dumper: _Dumper, text: str) -> yaml.Node:
+    style = "|" if "\n" in text else None
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+_Dumper.add_representer(str, _text)
 
 
 def _workers(cluster: Cluster) -> list[dict[str, Any]]:

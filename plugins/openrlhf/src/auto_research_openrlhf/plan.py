@@ -8,10 +8,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pydantic import ValidationError
+
+from auto_research.agent_research.agents.llm.options import Limits
 from auto_research.agent_research.config import code_hash
 from auto_research.agent_research.method import Method
 from auto_research.benchmarks.base import Json
-from auto_research.errors import UserError
+from auto_research.errors import UserError, did_you_mean
 from auto_research.plugins import Registry
 from auto_research.training.backends import TrainRequest
 from auto_research.training.trainable import left_out
@@ -115,6 +118,7 @@ def made_plan(request: TrainRequest, registry: Registry) -> Plan:
     if config.data.evaluation is not None:
         path = base / config.data.evaluation
         evaluation = _rows(path, "data.evaluation", config.stage, request)
+    _check_agent(config, where)
     storage = f"{config.cluster.storage.rstrip('/')}/{request.name}"
     made = _Flags(config.flags, where)
     if config.stage == "sft":
@@ -134,6 +138,24 @@ def made_plan(request: TrainRequest, registry: Registry) -> Plan:
         evaluation=evaluation,
         notes=tuple(left_out(method, registry)) if config.stage == "rl" else (),
     )
+
+
+def _check_agent(config: Config, where: str) -> None:
+    """Raises UserError for a setting that the agent `llm` has not; `turns` stands in the budget."""
+    known = set(Limits.model_fields) - {"interactions"}
+    for name in config.agent:
+        if name not in known:
+            raise UserError(
+                f"the agent has no setting {name!r}",
+                where=f"{where}: agent",
+                mend="it is budget.turns" if name == "interactions" else did_you_mean(name, known),
+            )
+    try:
+        Limits.model_validate(config.agent)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        told = f"bad value for agent.{first['loc'][0]}: {first['msg']}"
+        raise UserError(told, where=where) from None
 
 
 def folder_on_nodes(config: Config, storage: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 from pathlib import Path
 
 from auto_research.agent_research.catalog import find
@@ -52,8 +53,32 @@ def _files(plan: Plan) -> None:
                 f"no readable data of {spec.benchmark} at {inside}",
                 "set benchmark.data_dir; if only nodes see it, cluster.same_files: false",
             )
-    if cluster.launcher == "kuberay" and cluster.kuberay is None:
+    if cluster.launcher == "kuberay":
+        _kubernetes(plan)
+
+
+def _kubernetes(plan: Plan) -> None:
+    kuberay = plan.config.cluster.kuberay
+    if kuberay is None:
         raise refusal(plan, "cluster.kuberay is missing", "say at least cluster.kuberay.image")
+    if not re.fullmatch(r"[a-z0-9]([-a-z0-9]{0,45}[a-z0-9])?", plan.spec.run):
+        raise refusal(
+            plan,
+            f"Kubernetes takes no RayJob named {plan.spec.run!r}",
+            "--name with at most 47 small letters, digits and '-'",
+        )
+    if not f"{plan.storage}/".startswith(f"{kuberay.mount.rstrip('/')}/"):
+        raise refusal(
+            plan,
+            f"cluster.storage is not under cluster.kuberay.mount, {kuberay.mount}",
+            "only what is mounted is seen by every pod",
+        )
+    if not kuberay.claim:
+        raise refusal(plan, "cluster.kuberay.claim is missing", "name the volume for storage")
+    if plan.config.cluster.secrets and not kuberay.secret:
+        raise refusal(
+            plan, "cluster.secrets needs cluster.kuberay.secret", "name the Secret that holds them"
+        )
 
 
 def _memory(plan: Plan) -> Estimate:

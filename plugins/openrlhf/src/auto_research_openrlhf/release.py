@@ -5,8 +5,8 @@ Only the standard library, so that it runs where nothing but OpenRLHF is install
     pip install --no-deps openrlhf==0.11.2
     python release.py > flags.json
 
-OpenRLHF builds each parser under ``if __name__ == "__main__"``. Those statements alone are run
-here, so that neither Ray nor vLLM nor torch need be there.
+OpenRLHF builds each parser under ``if __name__ == "__main__"``. The statements before it parses
+are run here and no others, so that neither Ray nor vLLM nor torch need be there.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import ast
 import importlib.util
+import itertools
 import json
 import math
 import os
@@ -45,24 +46,16 @@ def parser_of(program: str) -> argparse.ArgumentParser:
         raise ModuleNotFoundError("openrlhf is not installed")
     path = Path(found.submodule_search_locations[0]) / "cli" / f"{program}.py"
     whole = ast.parse(path.read_text(encoding="utf-8"))
-    body = [
-        statement
-        for block in whole.body
-        if isinstance(block, ast.If) and "__main__" in ast.unparse(block.test)
-        for statement in block.body
-        if _builds_parser(statement)
-    ]
+    blocks = [b for b in whole.body if isinstance(b, ast.If) and "__main__" in ast.unparse(b.test)]
+    body = list(itertools.takewhile(_not_parsing, blocks[0].body))
     names: dict[str, Any] = {"argparse": argparse, "os": os, "datetime": datetime}
     exec(compile(ast.Module(body, []), str(path), "exec"), names)
     parser: argparse.ArgumentParser = names["parser"]
     return parser
 
 
-def _builds_parser(statement: ast.stmt) -> bool:
-    if isinstance(statement, ast.Assign):
-        return [ast.unparse(target) for target in statement.targets] == ["parser"]
-    text = ast.unparse(statement)
-    return isinstance(statement, ast.Expr) and text.startswith("parser.add_argument(")
+def _not_parsing(statement: ast.stmt) -> bool:
+    return "parser.parse_args(" not in ast.unparse(statement)
 
 
 def described(parser: argparse.ArgumentParser) -> dict[str, dict[str, Any]]:

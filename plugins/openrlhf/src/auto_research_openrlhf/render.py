@@ -10,7 +10,7 @@ from typing import Any
 
 import jinja2
 
-from auto_research_openrlhf.config import Cluster
+from auto_research_openrlhf.config import Cluster, Slurm
 from auto_research_openrlhf.flags import arguments
 from auto_research_openrlhf.plan import JOB, Plan
 
@@ -102,7 +102,18 @@ def sbatch_script(plan: Plan, path: Path) -> str:
         nodes=cluster.nodes,
         gpus_per_node=cluster.gpus_per_node,
         slurm=cluster.slurm,
+        container=_container(cluster.slurm),
         job_dir=shlex.quote(str(path / JOB)),
         log=path / "slurm-%j.log",
         submit=" ".join(told.get(word) or shlex.quote(word) for word in submit),
     )
+
+
+def _container(slurm: Slurm) -> str:
+    """Options of srun for a container (Pyxis), with a space after them."""
+    if not slurm.container_image:
+        return ""
+    words = [f"--container-image={slurm.container_image}"]
+    if slurm.container_mounts:
+        words.append(f"--container-mounts={slurm.container_mounts}")
+    return " ".join([*map(shlex.quote, words), '--container-workdir="$JOB"', ""])
