@@ -6,12 +6,11 @@ Whatever happens, something comes of it: a chain that an error ends has failed e
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.chain import (
-    AttemptedChain,
     ChainJob,
     ChainOutcome,
     attempt_chain,
@@ -20,14 +19,15 @@ from auto_research.agent_research.episode import cost_of
 from auto_research.agent_research.method import Operators
 from auto_research.agent_research.operators import Choice, Episode
 from auto_research.agent_research.rows import EpisodeRow
-from auto_research.benchmarks.base import Evaluator, OpenWorld, Task
+from auto_research.benchmarks.base import OpenWorld, Task
+from auto_research_openrlhf.executor.judges import Stream
 from auto_research_openrlhf.executor.talk import Talk, TalkAgent, TalkClient
 from auto_research_openrlhf.executor.worlds import BROKE
 
 log = logging.getLogger(__name__)
 
-CLOCK = "safety-net"  # the flag of a world in which code had to be stopped
-Judge = Callable[[Evaluator | None], Evaluator]  # given the one that died, if one did
+# A world's flags that tell of a fault: code in it had to be stopped, or it broke off.
+_TOLD = {"safety-net": "clock", BROKE: "world"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ def run_chain(
     agent: TalkAgent,
     client: TalkClient,
     operators: Operators,
-    judge: Judge,
+    stream: Stream,
     open_world: OpenWorld | None,
 ) -> RunChain:
     """Attempt the chain and wait for its verdicts. Raises nothing but what ends the process."""
@@ -67,11 +67,10 @@ def run_chain(
     names = [f"{job.name}-{position}" for position in range(len(job.tasks))]
     faults: list[Fault] = []
     try:
-        evaluator = judge(None)
-        attempted = attempt_chain(job, agent, operators, evaluator, meters, open_world)
+        attempted = attempt_chain(job, agent, operators, stream.judge(), meters, open_world)
         for name, result in zip(names, attempted.results, strict=True):
-            faults += [Fault(_TOLD[f], name, "see its row") for f in result.flags if f in _TOLD]
-        outcome = _judged(attempted, judge)
+            faults += [Fault(_TOLD[f], name, "see its row") for f in _TOLD.keys() & {*result.flags}]
+        outcome = stream.outcome(attempted)
         faults += [Fault("error", r.episode, r.error) for r in outcome.rows if r.error]
     except Exception as error:
         log.exception("the chain %s broke off", job.name)
@@ -85,18 +84,6 @@ def run_chain(
             why = "the prompt is too long" if talk.refused else "the model said nothing"
             faults.append(Fault("no-action", name, why))
     return RunChain(job, outcome, talks, faults)
-
-
-_TOLD = {CLOCK: "clock", BROKE: "world"}
-
-
-def _judged(attempted: AttemptedChain, judge: Judge) -> ChainOutcome:
-    """The outcome; handed in once more to a new judge if the first one died."""
-    outcome = attempted.outcome()
-    if any(row.success is None for row in outcome.rows):
-        attempted.hand_in(judge(attempted.evaluator))
-        outcome = attempted.outcome()
-    return outcome
 
 
 def broken(job: ChainJob, meters: Sequence[Meter], why: str) -> ChainOutcome:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 
+from auto_research.agent_research.chain import AttemptedChain, ChainOutcome
 from auto_research.benchmarks.base import Benchmark, Evaluator, Split, Task
 
 
@@ -16,7 +18,7 @@ class Judges:
 
     def __init__(self, benchmark: Benchmark) -> None:
         self._benchmark = benchmark
-        self._lock = threading.Lock()
+        self._lock, self._again = threading.Lock(), threading.Lock()
         self._tasks: dict[tuple[Split, int, int | None], Mapping[str, Task]] = {}
         self._judges: dict[tuple[Split, int], Evaluator] = {}
 
@@ -29,22 +31,63 @@ class Judges:
                 self._tasks[key] = {task.id: task for s in found for task in s.tasks}
             return self._tasks[key]
 
-    def judge(self, split: Split, seed: int, dead: Evaluator | None = None) -> Evaluator:
-        """The judge of a stream; a new one where the last is the `dead` one."""
-        key = (split, seed)
+    def judge(self, split: Split, seed: int) -> Evaluator:
+        """The judge of a stream."""
         with self._lock:
-            if dead is not None and self._judges.get(key) is dead:
-                # Two streams may share one process, so all of them are opened anew.
-                for judge in self._judges.values():
-                    judge.close()
-                self._judges.clear()
-            if key not in self._judges:
-                self._judges[key] = self._benchmark.evaluator(split, seed)
-            return self._judges[key]
+            if (split, seed) not in self._judges:
+                self._judges[split, seed] = self._benchmark.evaluator(split, seed)
+            return self._judges[split, seed]
+
+    def outcome(self, chain: AttemptedChain, split: Split, seed: int) -> ChainOutcome:
+        """Wait for a chain's verdicts.
+
+        Where the judge has died, the chain is handed in once more to a new one: one chain at a
+        time, since what killed the judge may be among what is handed in.
+        """
+        outcome = chain.outcome()
+        if _judged(outcome):
+            return outcome
+        with self._again:
+            self._bury(chain.evaluator)
+            chain.hand_in(self.judge(split, seed))
+            outcome = chain.outcome()
+            if not _judged(outcome):
+                self._bury(chain.evaluator)
+        return outcome
+
+    def _bury(self, dead: Evaluator) -> None:
+        """Let go of every judge, if that is one of them: streams may share one process."""
+        with self._lock:
+            if any(judge is dead for judge in self._judges.values()):
+                self._close()
 
     def close(self) -> None:
         """End all of them; safe to call twice."""
         with self._lock:
-            for judge in self._judges.values():
-                judge.close()
-            self._judges.clear()
+            self._close()
+
+    def _close(self) -> None:
+        for judge in self._judges.values():
+            judge.close()
+        self._judges.clear()
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The judge of one stream of tasks."""
+
+    judges: Judges
+    split: Split
+    seed: int
+
+    def judge(self) -> Evaluator:
+        """See `Judges.judge`."""
+        return self.judges.judge(self.split, self.seed)
+
+    def outcome(self, chain: AttemptedChain) -> ChainOutcome:
+        """See `Judges.outcome`."""
+        return self.judges.outcome(chain, self.split, self.seed)
+
+
+def _judged(outcome: ChainOutcome) -> bool:
+    return all(row.success is not None for row in outcome.rows)

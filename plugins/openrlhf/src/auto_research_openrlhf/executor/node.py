@@ -20,7 +20,7 @@ from auto_research.agent_research.catalog import MethodSource, find
 from auto_research.agent_research.chain import ChainJob
 from auto_research.agent_research.checkpoint import states_of
 from auto_research.agent_research.method import resolve_method
-from auto_research.benchmarks.base import Benchmark, Evaluator, Task, world_opener
+from auto_research.benchmarks.base import Benchmark, Task, world_opener
 from auto_research.errors import UserError
 from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import Registry, load_plugins
@@ -28,7 +28,7 @@ from auto_research.training.trainable import require_trainable
 from auto_research_openrlhf.executor.chains import RunChain, run_chain
 from auto_research_openrlhf.executor.chat import Chat
 from auto_research_openrlhf.executor.engine import Engine
-from auto_research_openrlhf.executor.judges import Judges
+from auto_research_openrlhf.executor.judges import Judges, Stream
 from auto_research_openrlhf.executor.records import Records
 from auto_research_openrlhf.executor.samples import Frame, credit, nothing, rows_of, samples_of
 from auto_research_openrlhf.executor.siblings import Siblings
@@ -163,11 +163,9 @@ class Node:
             verdicts_to_operators=True,  # only the reward sees them: they come after the chain
         )
 
-        def judge(dead: Evaluator | None) -> Evaluator:
-            return self._judges.judge(label.split, label.seed, dead)
-
         agent = TalkAgent(client, self._limits)
-        return run_chain(job, agent, client, operators, judge, self._open_world)
+        stream = Stream(self._judges, label.split, label.seed)
+        return run_chain(job, agent, client, operators, stream, self._open_world)
 
     def _finished(self, chains: Sequence[RunChain], frame: Frame, label: Label) -> list[Sample]:
         """Credit a group, and keep what is to be kept of it."""
