@@ -2,14 +2,15 @@
 
 With skills it runs them in the sandbox, best first, and mends what gets stuck by a short local
 search; without one that carries it to the goal it searches from where it got to. Texts among
-the skills say what its searches try first.
+the skills say what its searches try first. What a task only assumes it tries in the task's world.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 
 from auto_research.agent_research.agents.base import Attempt
@@ -18,6 +19,7 @@ from auto_research.agent_research.agents.search.analogy import Analogy, find_ana
 from auto_research.agent_research.agents.search.forward import Searcher
 from auto_research.agent_research.agents.search.programs import label
 from auto_research.agent_research.agents.search.question import answer
+from auto_research.agent_research.agents.search.tries import Trial
 from auto_research.agent_research.agents.search.world import World
 from auto_research.agent_research.agents.search.writer import write
 from auto_research.agent_research.budget import Meter
@@ -69,15 +71,22 @@ class SearchAgent:
 
 @dataclass
 class _Story:
-    """What happened in an attempt, as it goes."""
+    """What happened in an attempt at `problem`, as it goes."""
 
+    problem: Problem
     plan: list[Step] = field(default_factory=list)
     segments: list[dict[str, Json]] = field(default_factory=list)
     uses: list[Use] = field(default_factory=list)
     lines: list[TranscriptLine] = field(default_factory=list)
     flags: set[str] = field(default_factory=set)
     counsel: Counsel = field(default_factory=Counsel)
-    searcher: Searcher | None = None
+    searchers: list[Searcher] = field(default_factory=list)
+    payload: dict[str, Json] = field(default_factory=dict)
+
+    def tried(self) -> dict[str, int]:
+        """By action, how many states it has led to in all searches."""
+        found = sum((Counter(searcher.tried) for searcher in self.searchers), Counter[str]())
+        return dict(sorted(found.items()))
 
     def tell(self, at: str, text: str) -> None:
         self.lines.append(TranscriptLine(at, text))
@@ -113,18 +122,22 @@ class SearchSession:
         return write(request, self.meter.spend)
 
     def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
-        story = _Story()
+        story = _Story(self.problem)
+        assumed = self.task.observation.get("assumed")
         reply: str | None = None
         solved = False
         try:
             reply = self._answer(story)
-            solved = self._solve(skills, story)
+            if world is not None and assumed:
+                solved = self._try(skills, story, Trial(self.problem, assumed, world, self.meter))
+            else:
+                solved = self._solve(skills, story)
         except BudgetExceeded as error:
             story.tell("budget", f"out of units: {error}")
-        tried = story.searcher.tried if story.searcher is not None else {}
+        tried = story.tried()
         story.uses += story.counsel.uses(searched=bool(tried), solved=solved)
         return Attempt(
-            submission=Submission(tuple(story.plan) if solved else None, reply),
+            submission=Submission(tuple(story.plan) if solved else None, reply, story.payload),
             own_check=solved,
             uses=tuple(story.uses),
             steps=len(story.plan) if solved else 0,
@@ -132,7 +145,7 @@ class SearchSession:
             evidence={
                 "plan": [list(s) for s in story.plan],
                 "segments": list(story.segments),
-                "tried": dict(sorted(tried.items())),
+                "tried": tried,
             },
             flags=tuple(sorted(story.flags)),
             actions=tuple(label(s, self.problem.domain) for s in story.plan),
@@ -146,12 +159,36 @@ class SearchSession:
         story.tell("answer", reply if reply is not None else "the question cannot be read")
         return reply
 
+    def _try(self, skills: Sequence[Skill], story: _Story, trial: Trial) -> bool:
+        """Solve what is believed and do it in the world, as often as that teaches something."""
+        uses: dict[str, Use] = {}  # by skill, as the last plan had it
+        searched = solved = False
+
+        def plan(problem: Problem) -> Sequence[Step] | None:
+            nonlocal searched
+            story.problem, story.uses = problem, []
+            try:
+                found = story.plan if self._solve(skills, story) else None
+            finally:
+                uses.update((use.skill, use) for use in story.uses)
+            searched = searched or bool(story.segments)
+            return found
+
+        try:
+            solved = trial.settle(plan, story.tell)
+        finally:
+            story.plan, story.payload = trial.done, {"turns": trial.turns} if trial.turns else {}
+            whole = _segment(0, len(trial.done), self.problem.goal)
+            story.segments = [whole] if solved and searched else []
+            story.uses = [replace(use, helped=use.helped and solved) for use in uses.values()]
+        return solved
+
     def _solve(self, skills: Sequence[Skill], story: _Story) -> bool:
         texts = [skill for skill in skills if skill.kind == "text"]
-        story.counsel = heed(texts, self._analogy, self.problem.domain, self.meter.spend)
+        story.counsel = heed(texts, self._analogy, story.problem.domain, self.meter.spend)
         story.lines += story.counsel.lines
-        searcher = Searcher(self.problem, self.meter.spend, story.counsel.weights)
-        story.searcher = searcher
+        searcher = Searcher(story.problem, self.meter.spend, story.counsel.weights)
+        story.searchers.append(searcher)
         best: tuple[int, World] | None = None
         exact = False
         for skill in skills:
@@ -164,18 +201,18 @@ class SearchSession:
             if world is None:
                 continue
             met = world.goals_met()
-            if met == len(self.problem.goal):
+            if met == len(story.problem.goal):
                 story.plan = world.plan
                 return True
             if world.plan and met and (best is None or met > best[0]):
                 best = (met, world)
-        start, done = self.problem.init, list[Step]()
+        start, done = story.problem.init, list[Step]()
         if best is not None:
             start, done = best[1].state, best[1].plan
         spent = self.meter.totals["units"]
         failed = any(use.called for use in story.uses)
         limit = self.meter.left() - self.settings.writing_reserve if failed else None
-        found = searcher.plan(start, self.problem.goal, limit)
+        found = searcher.plan(start, story.problem.goal, limit)
         units = self.meter.totals["units"] - spent
         if found is None:
             story.tell("search", f"no plan found in {units} units")
@@ -183,7 +220,7 @@ class SearchSession:
         story.tell("search", f"{len(found)} steps found by search in {units} units")
         story.plan = [*done, *found]
         story.segments = [*story.segments] if best else []
-        story.segments.append(_segment(len(done), len(story.plan), self.problem.goal))
+        story.segments.append(_segment(len(done), len(story.plan), story.problem.goal))
         return True
 
     def _run(self, skill: Skill, searcher: Searcher, story: _Story) -> World | None:
@@ -195,7 +232,7 @@ class SearchSession:
             return None
         self.meter.spend("load")
         limit = int(self.meter.left() * self.settings.skill_share)
-        world = World(self.problem, self.meter.spend, limit, analogy)
+        world = World(story.problem, self.meter.spend, limit, analogy)
         story.segments = []
         trouble, repairs, moved = "", 0, False
         try:
@@ -203,7 +240,7 @@ class SearchSession:
                 before = world.goals_met()
                 trouble = self._call(skill, world, story)
                 moved = moved or world.goals_met() > before
-                if trouble or world.halted or world.goals_met() == len(self.problem.goal):
+                if trouble or world.halted or world.goals_met() == len(story.problem.goal):
                     break
                 if world.goals_met() > before:
                     continue
@@ -212,10 +249,10 @@ class SearchSession:
                 repairs += 1
         finally:
             # Where local repairs alone reached every goal, the skill has helped nothing.
-            helped = moved and world.goals_met() == len(self.problem.goal)
+            helped = moved and world.goals_met() == len(story.problem.goal)
             told = trouble or world.halted or (f"{repairs} local repairs" if repairs else "")
             story.uses.append(Use(skill.id, True, helped, not trouble, told))
-            met = f"{world.goals_met()} of {len(self.problem.goal)} goals"
+            met = f"{world.goals_met()} of {len(story.problem.goal)} goals"
             story.tell(
                 "skill", f"{skill.name}: {met}, {len(world.plan)} steps; {told}".rstrip("; ")
             )
@@ -224,7 +261,7 @@ class SearchSession:
     def _call(self, skill: Skill, world: World, story: _Story) -> str:
         """One call of the skill's function on all goals; what went wrong, or an empty text."""
         world.begin()
-        goals = [list(world.in_skill_words(a)) for a in self.problem.goal]
+        goals = [list(world.in_skill_words(a)) for a in story.problem.goal]
         outcome = self._sandbox.call(
             [EXECUTOR, skill.source], f"{skill.name}({goals!r})", world.hosts()
         )
@@ -239,8 +276,8 @@ class SearchSession:
 
     def _repair(self, world: World, searcher: Searcher, story: _Story) -> bool:
         """Reach one more goal by a short search, keeping the goals that stand if possible."""
-        open_goals = [g for g in self.problem.goal if g not in world.state]
-        standing = [g for g in self.problem.goal if g in world.state]
+        open_goals = [g for g in story.problem.goal if g not in world.state]
+        standing = [g for g in story.problem.goal if g in world.state]
         first = open_goals[: self.settings.repair_goals]
         targets = [[goal, *standing] for goal in first]
         targets += [[goal] for goal in first] if standing else []
