@@ -95,7 +95,7 @@ class Block(nn.Module):
 
 
 class Model(nn.Module):
-    """Logits of the next word. Its weights are drawn from `generator`."""
+    """Logits of the next word. Its weights are drawn from `generator` (default: torch's own)."""
 
     cos: Tensor
     sin: Tensor
@@ -117,6 +117,8 @@ class Model(nn.Module):
     def _draw(self, generator: torch.Generator | None) -> None:
         for name, weight in self.named_parameters():
             if weight.dim() < 2:
+                if name.endswith(".bias"):
+                    nn.init.zeros_(weight)
                 continue
             spread = 0.02 if name == "embedding.weight" else 1 / math.sqrt(weight.shape[1])
             last = name.endswith(("mixed.weight", "narrow.weight"))  # what a block adds
