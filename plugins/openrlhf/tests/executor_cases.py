@@ -23,7 +23,8 @@ SEED = 7
 
 
 @cache
-def _registry() -> Registry:
+def registry() -> Registry:
+    """What is installed, and the sums."""
     return load_plugins([executor_bench])
 
 
@@ -32,8 +33,8 @@ def node(
     storage: Path, method: str = "sage-paper", overrides: Sequence[str] = (), **more: Any
 ) -> Iterator[Node]:
     """An executor for a method, on the benchmark of sums unless `more` names another."""
-    registry = _registry()
-    chosen = load_method(method, registry, overrides)
+    known = registry()
+    chosen = load_method(method, known, overrides)
     spec = Spec(
         **{
             "run": "a-run",
@@ -51,7 +52,7 @@ def node(
             **more,
         }
     )
-    made = Node(spec, registry)
+    made = Node(spec, known)
     try:
         yield made
     finally:
