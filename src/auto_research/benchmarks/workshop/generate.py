@@ -61,11 +61,24 @@ def candidates(variant: Variant) -> Mapping[str, tuple[str, ...]]:
 
 @lru_cache(maxsize=1)
 def subsets() -> Mapping[Split, tuple[tuple[str, ...], ...]]:
-    """The operations that the scenarios of each split may ask for; no two splits share any."""
+    """The operations that the scenarios of each split may ask for; no two splits share any.
+
+    Every operation that can follow another one does so in some subset of training: what is held
+    out is new as a whole, not in each of its steps.
+    """
+    for attempt in itertools.count():
+        found = _dealt(attempt)
+        steps = {step for subset in found["train"] for step in itertools.pairwise(subset)}
+        if steps.issuperset(itertools.combinations(OPERATIONS, 2)):
+            return found
+    raise AssertionError
+
+
+def _dealt(attempt: int) -> dict[Split, tuple[tuple[str, ...], ...]]:
     found: dict[Split, tuple[tuple[str, ...], ...]] = dict.fromkeys(SPLITS, ())
     for size, counts in ((2, PAIRS), (3, TRIPLES)):
         drawn = list(itertools.combinations(OPERATIONS, size))
-        derive(0, _STREAM, "subsets", size).shuffle(drawn)
+        derive(0, _STREAM, "subsets", attempt, size).shuffle(drawn)
         for split in SPLITS:
             found[split] += tuple(drawn[: counts[split]])
             del drawn[: counts[split]]
