@@ -46,6 +46,7 @@ TARIFF_WORDS = {
     "write": "a rule written into a skill (for a raw trace: a step)",
     "step": "a turn in a world: a piece of code handed to it, or a reply without any",
     "api-call": "a call of an app's API in a world",
+    "generate": "a word that the agent `micro` writes",
 }
 
 

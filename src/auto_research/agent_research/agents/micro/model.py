@@ -38,33 +38,31 @@ class Shape:
 class Cache:
     """Keys and values of the sequences of a batch, up to `length` positions.
 
-    `layers` holds a pair of tensors a layer, each (batch * heads, room, head size). `bias`
-    (batch, 1, 1, room) is -inf where a sequence has padding; None where none has.
+    `layers` holds a pair of tensors a layer, each (batch, heads, room, head size). `bias` (batch,
+    heads, 1, room) is -inf where a sequence has padding; None where none has.
     """
 
     layers: list[tuple[Tensor, Tensor]]
     length: int
-    heads: int
-    bias: Tensor | None
+    bias: Tensor | None = None
 
     @property
     def room(self) -> int:
-        return self.layers[0][0].shape[1]
+        return self.layers[0][0].shape[2]
 
     def take(self, rows: Tensor, room: int) -> Cache:
         """The cache of the sequences `rows` (n,), each as often as it is named, with `room`."""
-        parts = (rows[:, None] * self.heads + torch.arange(self.heads, device=rows.device)).ravel()
+        length = self.length
+
+        def taken(kept: Tensor) -> Tensor:
+            new = kept.new_empty((len(rows), kept.shape[1], room, kept.shape[3]))
+            new[:, :, :length] = kept[:, :, :length].index_select(0, rows)
+            return new
+
         bias = None
         if self.bias is not None:
-            bias = rows.new_zeros((len(rows), 1, 1, room), dtype=self.bias.dtype)
-            bias[..., : self.length] = self.bias[rows, ..., : self.length]
-        pairs = [(self._taken(k, parts, room), self._taken(v, parts, room)) for k, v in self.layers]
-        return Cache(pairs, self.length, self.heads, bias)
-
-    def _taken(self, kept: Tensor, parts: Tensor, room: int) -> Tensor:
-        new = kept.new_empty((len(parts), room, kept.shape[-1]))
-        new[:, : self.length] = kept[:, : self.length].index_select(0, parts)
-        return new
+            bias = F.pad(self.bias[rows, ..., :length], (0, room - length))
+        return Cache([(taken(keys), taken(values)) for keys, values in self.layers], length, bias)
 
 
 class Block(nn.Module):
@@ -108,6 +106,7 @@ class Model(nn.Module):
         self.norm = nn.LayerNorm(shape.width)
         self.head = nn.Linear(shape.width, shape.words, bias=False)
         size = shape.width // shape.heads
+        self.scale = size**-0.5
         rates = _ROPE_BASE ** -(torch.arange(0, size, 2) / size)
         angles = torch.arange(shape.context)[:, None] * rates
         self.register_buffer("cos", angles.cos(), persistent=False)
@@ -144,30 +143,31 @@ class Model(nn.Module):
         padding = places < (length - lengths)[:, None]
         seen = (places <= places[:, None]) & ~padding[:, None, None]
         seen = seen | (places == places[:, None])  # padding looks at itself: no row is empty
-        x, cache = self.embedding(tokens), Cache([], length, self.shape.heads, None)
+        x, cache = self.embedding(tokens), Cache([], length)
         cos, sin = self._turns(0, length)
         for block in self.blocks:
             q, k, v = (part.transpose(1, 2) for part in block.split(x, cos, sin))
             attended = F.scaled_dot_product_attention(q, k, v, attn_mask=seen)
             x = block.join(x, attended.transpose(1, 2).reshape(x.shape))
-            cache.layers.append((k.reshape(-1, *k.shape[2:]), v.reshape(-1, *v.shape[2:])))
+            cache.layers.append((k, v))
         if bool(padding.any()):
-            cache.bias = torch.zeros_like(padding, dtype=x.dtype).masked_fill(padding, -math.inf)
-            cache.bias = cache.bias[:, None, None]
+            bias = torch.zeros_like(padding, dtype=x.dtype).masked_fill(padding, -math.inf)
+            cache.bias = bias[:, None, None].expand(-1, self.shape.heads, -1, -1)
         return self.head(self.norm(x[:, -1])), cache
 
     def step(self, tokens: Tensor, cache: Cache) -> Tensor:
         """Logits (batch, words) after one more word a sequence (batch,), which the cache takes."""
-        batch, at, end = len(tokens), cache.length, cache.length + 1
+        at, end = cache.length, cache.length + 1
         x = self.embedding(tokens)
         cos, sin = self.cos[at], self.sin[at]
+        bias = None if cache.bias is None else cache.bias.flatten(0, 1)[..., :end]
         for block, (keys, values) in zip(self.blocks, cache.layers, strict=True):
-            q, k, v = (part.reshape(-1, part.shape[-1]) for part in block.split(x, cos, sin))
-            keys[:, at], values[:, at] = k, v
-            scores = torch.bmm(q[:, None], keys[:, :end].transpose(1, 2)) / math.sqrt(q.shape[-1])
-            if cache.bias is not None:
-                scores.view(batch, cache.heads, 1, end).add_(cache.bias[..., :end])
-            attended = torch.bmm(scores.softmax(-1), values[:, :end])
+            q, k, v = block.split(x, cos, sin)
+            keys[:, :, at], values[:, :, at] = k, v
+            q = (q * self.scale).view(-1, 1, q.shape[-1])
+            past = keys.flatten(0, 1)[:, :end].transpose(1, 2)
+            scores = torch.bmm(q, past) if bias is None else torch.baddbmm(bias, q, past)
+            attended = torch.bmm(scores.softmax(-1), values.flatten(0, 1)[:, :end])
             x = block.join(x, attended.view(x.shape))
         cache.length = end
         return self.head(self.norm(x))
