@@ -4,17 +4,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+import pytest
 from auto_research_openrlhf.label import Label
 
 from auto_research import strict_yaml
 from auto_research.agent_research.rows import json_line
+from auto_research.cli.main import main
 
 CONFIGS = Path(__file__).parents[1] / "configs"
 RL = ("sage-qwen2.5-32b-appworld", "sage-qwen2.5-7b-one-node", "smoke")
 SFT = "sft-qwen2.5-32b-appworld"
 LAUNCHERS = ("ray", "slurm", "kuberay")
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def command(capsys: pytest.CaptureFixture[str], *arguments: object) -> Ended:
+    """The command line as a user's shell would see it."""
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([str(argument) for argument in arguments])
+    code = ended.value.code
+    return Ended(code if isinstance(code, int) else 0, *capsys.readouterr())
+
+
+def train(capsys: pytest.CaptureFixture[str], config: Path, *arguments: object) -> Ended:
+    """`train --backend openrlhf` on appworld-mini with runs beside the config."""
+    given = ("--backend", "openrlhf", "--benchmark", "appworld-mini", "--config", config)
+    return command(capsys, "train", *given, "--out", config.parent / "runs", *arguments)
 
 
 def write_rows(
