@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from auto_research.cli.ablate import ablate
 from auto_research.cli.agent_eval import agent_eval
 from auto_research.cli.appworld import appworld_app
 from auto_research.cli.benchmarks import benchmarks_app
@@ -39,6 +40,7 @@ app.command("agent-eval")(agent_eval)
 app.command("compare")(compare)
 app.command("evolve")(evolve)
 app.command("train")(train)
+app.command("ablate")(ablate)
 app.add_typer(dispatch_app, name="dispatch")
 app.add_typer(jobs_app, name="jobs")
 app.add_typer(methods_app, name="methods")

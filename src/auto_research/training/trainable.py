@@ -98,12 +98,17 @@ def require_trainable(method: Method, catalog: Catalog, *, shared_library: bool 
 
 
 def first_chain(method: Method, catalog: Catalog) -> Chain | None:
-    """The first group that the rollout asks for, over scenarios that only show its shape."""
+    """The first of `first_chains`, if there is one."""
+    chains = first_chains(method, catalog)
+    return chains[0] if chains else None
+
+
+def first_chains(method: Method, catalog: Catalog) -> Sequence[Chain]:
+    """The groups that the rollout asks for first, over scenarios that only show their shape."""
     scenarios = [_scenario(number) for number in range(_SCENARIOS)]
     pool = tuple(TaskRef(s.id, task.id) for s in scenarios for task in s.tasks)
     rollout = method.build(catalog).rollout
-    chains = rollout.next(scenarios, Progress(0, _SCENARIOS), _Bystander(pool))
-    return chains[0] if chains else None
+    return rollout.next(scenarios, Progress(0, _SCENARIOS), _Bystander(pool))
 
 
 def _has(operator: Operator, base: type[Operator], name: str) -> bool:
