@@ -220,7 +220,12 @@ def test_an_expert_that_speaks_the_language_does_the_task() -> None:
 
 def test_tasks_it_cannot_read_are_refused() -> None:
     agent = speaking(lambda prompt: ())
-    for observation, why in (({}, "told in words"), ({"words": "INIT moon"}, "no word 'moon'")):
+    told = (
+        ({}, "told in words"),
+        ({"words": "INIT moon"}, "no word 'moon'"),
+        ({"words": "INIT " * 500}, "500 words are too many"),
+    )
+    for observation, why in told:
         task = Task("t", "s", 0, "pddl", "", observation)
         with pytest.raises(UserError, match=why):
             agent.session(task, Meter(Budget()))

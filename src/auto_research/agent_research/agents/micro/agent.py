@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from auto_research.agent_research.agents.base import Attempt
 from auto_research.agent_research.agents.micro.attempt import attempt, definition_of
 from auto_research.agent_research.agents.micro.checkpoint import Policy
+from auto_research.agent_research.agents.micro.language import MAX_WORDS
 from auto_research.agent_research.agents.micro.options import Limits
 from auto_research.agent_research.agents.micro.sampler import Request, Sampled, sample
 from auto_research.agent_research.agents.micro.writer import write
@@ -61,7 +62,9 @@ class MicroAgent:
         }
 
     def session(self, task: Task, meter: Meter) -> MicroSession:
-        """Begin work on a task. Raises UserError if it is not told in words of the model's."""
+        """Begin work on a task. Raises UserError if it is not told in words of the model's, or in
+        so many that they leave no room for skills.
+        """
         words = task.observation.get(WORDS)
         if words is None:
             raise UserError(
@@ -70,7 +73,13 @@ class MicroAgent:
                 where=task.id,
                 mend="choose the benchmark that its model was trained on",
             )
-        self.policy.vocabulary.encode(words.split())
+        length = len(self.policy.vocabulary.encode(words.split()))
+        context = self.policy.model.shape.context
+        if 1 + self.limits.skills * MAX_WORDS + length >= context:
+            raise UserError(
+                f"{length} words are too many for a model with a context of {context}",
+                where=task.id,
+            )
         return MicroSession(self, task, words, meter)
 
     def close(self) -> None:
