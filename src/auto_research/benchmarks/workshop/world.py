@@ -7,9 +7,6 @@ from collections.abc import Mapping
 from auto_research.benchmarks.base import Json, Observation
 from auto_research.benchmarks.workshop.rules import State
 
-_OK = Observation("ok", calls=1)
-_ERR = Observation("err", failed=True, calls=1)
-
 
 class WorkshopWorld:
     """An `Environment` in this process. It holds the stations and shows none of them."""
@@ -24,11 +21,8 @@ class WorkshopWorld:
         A third word says where one is, as in PDDL: the action fails if that is wrong. Failed
         actions count as calls and change nothing.
         """
-        lines = code.split("\n")
-        if len(lines) == 1 and (calls is None or calls > 0):
-            return _OK if self._do(code) else _ERR
         done = 0
-        for line in lines:
+        for line in code.splitlines():
             if not line or line.isspace():
                 continue
             if calls is not None and done >= calls:
