@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import shutil
+import signal
 import subprocess
+import tempfile
 import time
 import urllib.request
 from collections.abc import Callable, Iterator
@@ -39,7 +43,13 @@ class Cluster:
 
     def start(self, *words: str) -> subprocess.Popen[bytes]:
         log = (self.folder / f"node-{len(self.nodes)}.log").open("wb")
-        environment = {**os.environ, "RAY_DISABLE_IMPORT_WARNING": "1"}
+        # A busy machine starts a node slowly, and a dashboard more slowly.
+        slow = str(int(PATIENCE))
+        environment = {
+            **os.environ,
+            "RAY_raylet_start_wait_time_s": slow,
+            "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": slow,
+        }
         node = subprocess.Popen(
             [HOME / "bin" / "ray", "start", *words, "--block"],
             stdout=log,
@@ -49,6 +59,23 @@ class Cluster:
         )
         self.nodes.append(node)
         return node
+
+    def end(self) -> None:
+        """End what was started here, and nothing of another Ray on this machine."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            for pid in self._mine():
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, number)
+        for node in self.nodes:
+            node.wait()
+
+    def _mine(self) -> list[int]:
+        found = [node.pid for node in self.nodes if node.poll() is None]
+        for entry in Path("/proc").glob("[0-9]*/cmdline"):
+            with contextlib.suppress(OSError):
+                if str(self.folder).encode() in entry.read_bytes():
+                    found.append(int(entry.parent.name))
+        return found
 
     def jobs(self) -> list[dict[str, Any]]:
         with urllib.request.urlopen(f"http://127.0.0.1:{DASHBOARD}/api/jobs/") as reply:
@@ -63,12 +90,22 @@ class Cluster:
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster() -> Iterator[Cluster]:
     if not (HOME / "bin" / "ray").exists():
         pytest.skip("run `make test-cluster`, which installs Ray")
-    found = Cluster(tmp_path_factory.mktemp("ray"), [])
+    # Sockets lie in it, and their paths must be short.
+    found = Cluster(Path(tempfile.mkdtemp(prefix="ray-")), [])
+    try:
+        yield from _started(found)
+    finally:
+        found.end()
+        shutil.rmtree(found.folder, ignore_errors=True)
+
+
+def _started(found: Cluster) -> Iterator[Cluster]:
     found.start(
         "--head",
+        f"--temp-dir={found.folder}",
         "--node-ip-address=127.0.0.1",
         f"--port={PORT}",
         f"--dashboard-port={DASHBOARD}",
@@ -90,9 +127,6 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
     _eventually(answers, bool)
     yield found
-    for node in found.nodes:
-        node.terminate()
-        node.wait()
 
 
 @pytest.fixture
@@ -227,6 +261,6 @@ def test_a_second_node_is_waited_for_and_its_death_ends_no_job(
     assert cluster.ready(2, 16) == 0
     _train(capsys, config, "two")
     _eventually(lambda: _logs(capsys, config, "two"), lambda text: "begins" in text)
-    node.terminate()
+    node.terminate()  # its raylet goes with it
     node.wait()
     _finish(capsys, config, "two")

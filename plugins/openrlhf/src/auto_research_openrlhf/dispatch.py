@@ -24,7 +24,7 @@ from auto_research_openrlhf.preflight import check
 
 RECORD = "dispatch.json"
 # Flags that name one training; all others must be equal.
-_OWN = ("train.seed", "ckpt.path", "ckpt.output_dir", "logger.wandb.run_name")
+_OWN = ("train.seed", "logger.wandb.run_name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,12 @@ def _check_matched(plans: Sequence[Plan]) -> None:
 
 
 def _matched(plan: Plan) -> dict[str, Any]:
-    flags = {f"flags.{k}": v for k, v in plan.flags.items() if k not in _OWN}
+    flags = {
+        # Where a flag names the job's own folder, it is the same folder in each.
+        f"flags.{key}": value.replace(plan.storage, "") if isinstance(value, str) else value
+        for key, value in plan.flags.items()
+        if key not in _OWN
+    }
     shape = {"chain length": plan.spec.chain_length, "siblings": plan.spec.siblings}
     return {**shape, **plan.budget(), **flags}
 

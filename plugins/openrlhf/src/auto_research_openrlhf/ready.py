@@ -24,19 +24,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not wait_for_port(asked.address, end):
         print(f"no Ray head at {asked.address} after {asked.within:g} s", file=sys.stderr)
         return 1
-    import ray
-
-    ray.init(address=asked.address, log_to_driver=False, logging_level="ERROR")
     while True:
-        alive = [node for node in ray.nodes() if node["Alive"]]
-        gpus = sum(node["Resources"].get("GPU", 0) for node in alive)
-        if len(alive) >= asked.nodes and gpus >= asked.gpus:
+        found, gpus = _there(asked.address)
+        if found >= asked.nodes and gpus >= asked.gpus:
             return 0
         if time.monotonic() > end:
-            found = f"{len(alive)} of {asked.nodes} nodes, {gpus:g} of {asked.gpus} GPUs"
-            print(f"Ray has {found} after {asked.within:g} s", file=sys.stderr)
+            told = f"{found} of {asked.nodes} nodes, {gpus:g} of {asked.gpus} GPUs"
+            print(f"Ray has {told} after {asked.within:g} s", file=sys.stderr)
             return 1
         time.sleep(_PAUSE)
+
+
+def _there(address: str) -> tuple[int, float]:
+    """Nodes and GPUs that Ray has by now; none while it is still coming up."""
+    import ray
+
+    try:
+        if not ray.is_initialized():
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR")
+        alive = [node for node in ray.nodes() if node["Alive"]]
+    except (ConnectionError, RuntimeError):
+        return 0, 0.0
+    return len(alive), sum(node["Resources"].get("GPU", 0.0) for node in alive)
 
 
 if __name__ == "__main__":
