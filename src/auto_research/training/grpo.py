@@ -98,10 +98,11 @@ def token_log_probs(
 ) -> tuple[Tensor, Tensor]:
     """How likely each token was, and how open the choice was: both (B, T - 1), for tokens 1 to T.
 
-    `logits` (B, T, V) are those after each of `tokens` (B, T). `temperature` must be the one that
-    the tokens were sampled at. The entropy (nats) has no gradient.
+    `logits` (B, T - 1, V) are those after each of `tokens` (B, T) but the last; more are passed
+    over. `temperature` must be the one that the tokens were sampled at. The entropy (nats) has no
+    gradient.
     """
-    every = torch.log_softmax(logits[:, :-1] / temperature, -1)
+    every = torch.log_softmax(logits[:, : tokens.shape[1] - 1] / temperature, -1)
     taken = every.gather(-1, tokens[:, 1:, None])[..., 0]
     with torch.no_grad():
         entropy = torch.special.entr(every.exp()).sum(-1)
