@@ -51,6 +51,7 @@ WORKSHOP = Vocabulary(
     others=("INIT", "GOAL", "GO", ",", *rules.GIVES.values()),
 )
 _TASKS = 3  # of a scenario; with more or fewer some are drawn in vain
+_HOPELESS = 1000  # demonstrations turned down and none kept
 _UNITS = 10_000  # of an episode: the expert is not what a budget is for
 
 
@@ -161,8 +162,7 @@ def _accepted(
     kept: list[Demonstration] = []
     rejected = drawn = 0
     while len(kept) < count:
-        before = len(kept)
-        more = -(-(count - before) // _TASKS)
+        more = -(-(count - len(kept)) // _TASKS)
         scenarios = benchmark.scenarios("train", stream, drawn + more)[drawn:]
         tickets: list[tuple[int, Demonstration]] = []
         for number, scenario in enumerate(scenarios, start=drawn):
@@ -177,7 +177,7 @@ def _accepted(
             else:
                 rejected += 1
         drawn += len(scenarios)
-        if len(kept) == before:
+        if not kept and rejected > _HOPELESS:
             raise UserError(f"the judge of {taught.name} accepts nothing that the expert does")
     return Demonstrated(tuple(kept[:count]), rejected)
 
