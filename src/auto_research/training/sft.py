@@ -37,7 +37,7 @@ from auto_research.agent_research.agents.micro.reader import Reader
 from auto_research.agent_research.agents.micro.sampler import Request, sample
 from auto_research.agent_research.catalog import find
 from auto_research.agent_research.durable import write_atomic
-from auto_research.benchmarks.base import Benchmark, Json, Submission, Worldly
+from auto_research.benchmarks.base import Benchmark, Evaluator, Json, Submission, Worldly
 from auto_research.errors import UserError
 from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import load_plugins
@@ -55,6 +55,7 @@ from auto_research.training.lessons import Batches, lesson, lesson_loss
 
 STATE = "state.pt"  # in the folder while the stage is under way
 RECORD = "sft.json"  # what the stage was asked for, and how it went
+_UNITS = 10_000  # of an episode in validation: words and errors are what limits it
 
 
 class SftConfig(BaseModel):
@@ -145,36 +146,27 @@ def sft(
     return folder
 
 
-def solved(policy: Policy, benchmark: Benchmark, seed: int, scenarios: int) -> float:
-    """TGC on validation scenarios: the share of tasks that the judge accepts, each attempted once,
+def solved(
+    policy: Policy, benchmark: Benchmark, judge: Evaluator, seed: int, scenarios: int
+) -> float:
+    """TGC on validation scenarios: the share of tasks that `judge` accepts, each attempted once,
     greedily and without a skill."""
     assert isinstance(benchmark, Worldly)
     limits, vocabulary = Limits(), policy.vocabulary
     drawn = benchmark.scenarios("validation", seed, scenarios)
     tasks = [task for scenario in drawn for task in scenario.tasks]
     worlds = [benchmark.environment(task) for task in tasks]
-    requests = [
-        Request(
-            prompt_of(task.observation["words"], (), vocabulary),
-            Listening(
-                Reader(
-                    vocabulary, world.execute, {}, limits.words, limits.errors, 100 * limits.words
-                )
-            ),
-            derive(seed, task.id),
-        )
+    requests: list[Request] = []
+    for task, world in zip(tasks, worlds, strict=True):
+        prompt = prompt_of(task.observation["words"], (), vocabulary)
+        reader = Reader(vocabulary, world.execute, {}, limits.words, limits.errors, _UNITS)
+        requests.append(Request(prompt, Listening(reader), derive(seed, task.id)))
+    sample(policy.model, requests, 0.0, limits.words)
+    tickets = [
+        judge.submit(task.id, Submission(payload=world.submission()))
         for task, world in zip(tasks, worlds, strict=True)
     ]
-    sample(policy.model, requests, 0.0, limits.words)
-    judge = benchmark.evaluator("validation", seed)
-    try:
-        tickets = [
-            judge.submit(task.id, Submission(payload=world.submission()))
-            for task, world in zip(tasks, worlds, strict=True)
-        ]
-        return sum(judge.verdict(ticket).success for ticket in tickets) / len(tickets)
-    finally:
-        judge.close()
+    return sum(judge.verdict(ticket).success for ticket in tickets) / len(tickets)
 
 
 class _Stage:
@@ -197,6 +189,14 @@ class _Stage:
         return {"steps": self._step, "skipped_steps": self._skipped, "history": self._history}
 
     def run(self, demonstrations: Sequence[Demonstration], told: Told) -> None:
+        """Step after step, until it is over."""
+        judge = self.benchmark.evaluator("validation", self.seed)
+        try:
+            self._run(demonstrations, judge, told)
+        finally:
+            judge.close()
+
+    def _run(self, demonstrations: Sequence[Demonstration], judge: Evaluator, told: Told) -> None:
         config, model = self.config, self.policy.model
         words, context = self.policy.vocabulary, model.shape.context
         lessons = [lesson(shown, words, context) for shown in demonstrations]
@@ -210,7 +210,7 @@ class _Stage:
             self._skipped += norm is None
             self._step += 1
             if self._step % config.validate_every == 0 or self._step == config.steps:
-                self._measure(loss.item(), told)
+                self._measure(judge, loss.item(), told)
             if self._step % config.save_every == 0:
                 self._keep()
 
@@ -219,10 +219,10 @@ class _Stage:
         reached = target is not None and bool(seen) and seen[-1]["tgc"] >= target
         return reached or self._step >= self.config.steps
 
-    def _measure(self, loss: float, told: Told) -> None:
+    def _measure(self, judge: Evaluator, loss: float, told: Told) -> None:
         config, model = self.config, self.policy.model
         model.eval()
-        tgc = solved(self.policy, self.benchmark, self.seed, config.validation_scenarios)
+        tgc = solved(self.policy, self.benchmark, judge, self.seed, config.validation_scenarios)
         model.train()
         figures = {"loss": round(loss, 6), "tgc": round(tgc, 6)}
         self._history.append({"step": self._step, **figures})
