@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,6 +15,8 @@ from auto_research import strict_yaml
 from auto_research.agent_research.rows import json_line
 from auto_research.cli.main import main
 
+# An environment with openrlhf, ray and this project: the one that runs this, or another one.
+CLUSTER = Path(os.environ.get("AUTO_RESEARCH_CLUSTER") or sys.prefix).absolute()
 CONFIGS = Path(__file__).parents[1] / "configs"
 RL = ("sage-qwen2.5-32b-appworld", "sage-qwen2.5-7b-one-node", "smoke")
 SFT = "sft-qwen2.5-32b-appworld"

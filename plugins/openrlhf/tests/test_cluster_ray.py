@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from launch_cases import CLUSTER as HOME
 from launch_cases import changed, command, shipped, write_config
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(900)]
 
-# An environment with openrlhf, ray and this project: `make test-cluster` makes it.
-HOME = Path(os.environ.get("AUTO_RESEARCH_CLUSTER", "build/cluster")).absolute()
 PORT, DASHBOARD, AGENT = 26379, 28265, 25365
 PATIENCE = 300.0  # seconds for a slow machine; nothing waits so long otherwise
 Capsys = pytest.CaptureFixture[str]
@@ -47,6 +46,7 @@ class Cluster:
         slow = str(int(PATIENCE))
         environment = {
             **os.environ,
+            "RAY_USAGE_STATS_ENABLED": "0",
             "RAY_raylet_start_wait_time_s": slow,
             "RAY_DASHBOARD_SUBPROCESS_MODULE_WAIT_READY_TIMEOUT": slow,
         }
@@ -89,6 +89,17 @@ class Cluster:
         return subprocess.run([python, "-m", module, *words, "--within", str(within)]).returncode
 
 
+def _agents(port: int) -> list[str]:
+    """Ports for a node's helpers. Left to find their own, slow ones end a node as it starts."""
+    names = (
+        "dashboard-agent-listen",
+        "dashboard-agent-grpc",
+        "runtime-env-agent",
+        "metrics-export",
+    )
+    return [f"--{name}-port={port + number}" for number, name in enumerate(names)]
+
+
 @pytest.fixture(scope="module")
 def cluster() -> Iterator[Cluster]:
     if not (HOME / "bin" / "ray").exists():
@@ -109,7 +120,7 @@ def _started(found: Cluster) -> Iterator[Cluster]:
         "--node-ip-address=127.0.0.1",
         f"--port={PORT}",
         f"--dashboard-port={DASHBOARD}",
-        f"--dashboard-agent-listen-port={AGENT}",
+        *_agents(AGENT),
         "--num-gpus=8",
         "--num-cpus=4",
         "--min-worker-port=20100",
@@ -165,7 +176,9 @@ def _logs(capsys: Capsys, config: Path, name: str) -> str:
 
 
 def _finish(capsys: Capsys, config: Path, name: str) -> None:
-    (config.parent / "storage" / name / "go").touch()
+    go = config.parent / "storage" / name / "go"
+    go.parent.mkdir(parents=True, exist_ok=True)  # the job may not have come so far
+    go.touch()
     _eventually(lambda: _state(capsys, config, name), lambda state: state == "succeeded")
 
 
@@ -251,7 +264,7 @@ def test_a_second_node_is_waited_for_and_its_death_ends_no_job(
     assert cluster.ready(2, 16, within=0.5) == 1
     node = cluster.start(
         f"--address=127.0.0.1:{PORT}",
-        f"--dashboard-agent-listen-port={AGENT + 1}",
+        *_agents(AGENT + 10),
         "--num-gpus=8",
         "--num-cpus=2",
         "--min-worker-port=20600",
