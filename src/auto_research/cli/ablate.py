@@ -86,14 +86,12 @@ def ablate(
 
 def _carry_out(plan: Plan, workers: int) -> dict[str, str]:
     """Do what is left to be done; why jobs failed, by name."""
-    from auto_research.training.ablation_jobs import carry_out, open_jobs
+    from auto_research.training.ablation_jobs import PRELOAD, carry_out, open_jobs
     from auto_research.training.ablation_pool import run_jobs
 
     jobs = open_jobs(plan)
     try:
-        return run_jobs(
-            jobs, carry_out, workers, _Teller(len(jobs)), preload=[carry_out.__module__]
-        )
+        return run_jobs(jobs, carry_out, workers, _Teller(len(jobs)), preload=PRELOAD)
     except KeyboardInterrupt:
         print(f"stopped; what is done is kept in {plan.directory}: {RESUME}", file=sys.stderr)
         raise typer.Exit(130) from None

@@ -21,6 +21,9 @@ from auto_research.training.backends import Progress, Told, TrainRequest
 from auto_research.training.local import MODEL, LocalBackend, set_threads, started
 from auto_research.training.local_config import LocalConfig, read_local_config
 
+# What takes seconds to import, and every job's process needs.
+PRELOAD = (__name__, "torch._dynamo", "torch.utils.tensorboard")
+
 
 @dataclass(frozen=True)
 class Job:

@@ -1,9 +1,10 @@
 """A start that a model gives itself: it goes on to learn from what it did with success.
 
-The paper's self-distillation (arXiv 2512.17102, ablation of the initialisation): chains of train
-scenarios are sampled from an early checkpoint under the arm's own method, the judge turns down
-what failed, and the first stage goes on with the rest in place of the expert's demonstrations.
-As many episodes are sampled as the expert gives (interpretation: the paper tells no number).
+The paper's self-distillation (arXiv 2512.17102, ablation of the initialisation): an early
+checkpoint samples the scenarios of the expert's demonstrations under the arm's own method, the
+judge turns down what failed, and the first stage goes on with the rest in the expert's place.
+As many episodes are sampled as the expert gives demonstrations (interpretation: no number is
+published).
 """
 
 from __future__ import annotations
@@ -22,9 +23,8 @@ from auto_research.errors import UserError
 from auto_research.evaluate import Evaluation, prepare
 from auto_research.furnishing import EvalRequest
 from auto_research.plugins import Registry
-from auto_research.rng import derive
 from auto_research.training.backends import Progress, Told, TrainRequest
-from auto_research.training.demonstrations import Demonstration, export
+from auto_research.training.demonstrations import Demonstration, export, stream_of
 from auto_research.training.local import STARTS
 from auto_research.training.local_config import LocalConfig
 from auto_research.training.sft import sft
@@ -66,7 +66,7 @@ def own_start(
 def _successes(
     request: TrainRequest, config: LocalConfig, start: Path, registry: Registry, told: Told
 ) -> Iterator[Demonstration]:
-    stream = derive(request.seed, "own successes").randrange(2**31)
+    stream = stream_of(request.seed if config.sft_seed is None else config.sft_seed)
     asked = EvalRequest(
         request.method,
         benchmark=request.benchmark,

@@ -41,7 +41,7 @@ class Arm:
     """One arm, ready: `config` is what a training gets, `model_of` whose model it tests instead.
 
     `sft_steps` are those of the first stage on the expert's demonstrations, `own_steps` those on
-    the model's own successes after it.
+    the model's own successes after it. `code` is a hash of what runs it.
     """
 
     name: str
@@ -49,8 +49,9 @@ class Arm:
     method: Method
     config: LocalConfig
     budget: Budget
-    sft_steps: int
-    own_steps: int
+    code: str
+    sft_steps: int = 0
+    own_steps: int = 0
 
     @property
     def model_of(self) -> str:
@@ -66,6 +67,7 @@ class Arm:
             "own_steps": self.own_steps,
             **asdict(self.budget),
             "test_episodes": self.config.test.episodes,
+            "code": self.code,
             "method": self.method.to_dict(),
             "config": {key: config[key] for key in config if key not in ("device", "threads")},
         }
@@ -80,7 +82,6 @@ class Plan:
     arms: Sequence[Arm]
     seeds: Sequence[int]
     directory: Path
-    code: str  # hash of what runs them
 
     def arm(self, name: str) -> Arm:
         """The arm of that name."""
@@ -102,7 +103,7 @@ class Plan:
 
         Arms and seeds may be added to an ablation; those that it has stay as they were planned.
         """
-        kept: Any = {"benchmark": self.benchmark, "code": self.code, "arms": {}}
+        kept: Any = {"benchmark": self.benchmark, "arms": {}}
         try:
             self.directory.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -112,8 +113,10 @@ class Plan:
         if resume and path.exists():
             kept = strict_yaml.read(path)
         now = json.loads(json.dumps({arm.name: arm.told() for arm in self.arms}))
-        changed = [key for key in ("benchmark", "code") if kept[key] != getattr(self, key)]
-        changed += [f"arm {n}" for n, arm in now.items() if kept["arms"].get(n, arm) != arm]
+        changed = ["benchmark"] if kept["benchmark"] != self.benchmark else []
+        for name, arm in now.items():
+            old = kept["arms"].get(name, arm)
+            changed += [f"{name}.{key}" for key in arm if arm[key] != old.get(key)]
         if changed:
             raise UserError(
                 f"the ablation was begun with another {', '.join(changed)}",
@@ -161,9 +164,7 @@ def make_plan(
         if name in arms
     ]
     _same_budget(planned)
-    parts = [type(o) for arm in planned for o in arm.method.build(registry).by_slot().values()]
-    on = benchmark or paper.benchmark
-    return Plan(paper, on, planned, sorted(seeds), directory, code_hash(parts))
+    return Plan(paper, benchmark or paper.benchmark, planned, sorted(seeds), directory)
 
 
 def chosen(paper: Paper, preset: str, arms: str) -> tuple[Preset, list[str]]:
@@ -200,8 +201,9 @@ def _arm(
     """The arm, with as many groups an iteration as make `batch` rollouts, unless it says."""
     method = load_method(source.method, registry, source.set)
     common = read_local_config(base, where)
+    code = code_hash(type(operator) for operator in method.build(registry).by_slot().values())
     if source.model_of:
-        return Arm(name, source, method, common, Budget(), 0, 0)
+        return Arm(name, source, method, common, Budget(), code)
     require_trainable(method, registry, shared_library=True)
     size = _size(method, registry)
     changes = dict(source.config)
@@ -230,8 +232,9 @@ def _arm(
         method,
         config,
         _budget(name, config, method, registry),
+        code,
         0 if config.start else config.sft.steps,
-        round(steps * share.own),
+        max(1, round(steps * share.own)) if share.own else 0,
     )
 
 

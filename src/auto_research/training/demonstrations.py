@@ -137,6 +137,11 @@ class Taught(Protocol):
         """See `Worldly`."""
 
 
+def stream_of(seed: int) -> int:
+    """The seed of the train scenarios on which the demonstrations of `seed` are acted out."""
+    return derive(seed, "demonstrations").randrange(2**31)
+
+
 def demonstrate(
     benchmark: Benchmark, count: int, seed: int, mixture: Mixture | None = None
 ) -> Demonstrated:
@@ -148,7 +153,7 @@ def demonstrate(
             f"benchmark {benchmark.name} has no expert to learn from",
             mend="choose workshop-hid or workshop-base, or start from a checkpoint",
         )
-    stream = derive(seed, "demonstrations").randrange(2**31)
+    stream = stream_of(seed)
     judge = benchmark.evaluator("train", stream)
     try:
         return _accepted(benchmark, benchmark, judge, stream, count, mixture or Mixture())
