@@ -17,6 +17,8 @@ FLAGS: Mapping[str, str] = {
     "safety-net": "A wall-clock safety net fired: this run may not repeat exactly.",
     "unsafe-worlds": "Worlds were not isolated (--unsafe-worlds): code in them could read the "
     "answers.",
+    "strayed-code": "Code in a world looked for files, processes or a network outside of it. "
+    "Isolated worlds hold nothing there; the transcripts show what it wanted.",
     "test-feedback-verdict": "Operators saw the sealed verdict during the test "
     "(--test-feedback verdict): not comparable with runs that did not.",
 }

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import ast
+import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+from model_server import Reply, Say, code
 
 from auto_research.agent_research.agents.base import Attempt
 from auto_research.agent_research.agents.expert import ExpertAgent
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest
 from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.appworld.home import Home
 from auto_research.benchmarks.base import Environment, Referenced, Submission, Task
 
 # Looks for the answer wherever AppWorld keeps it, past the guard of AppWorld's own.
@@ -60,12 +66,19 @@ try:
     found += [name for name in get(raw, "listdir")("/proc") if name.isdigit()]
 except OSError:
     pass
+library, place = load("ctypes"), load("struct").pack("PN", 8, 8)
+peek = library.CDLL(None, use_errno=True).process_vm_readv
+own = [1, system.getpid(), *(thread.native_id for thread in load("threading").enumerate())]
+for pid in range(2, 65536):  # allowed where ptrace(2) is, and then it is a bad address (14)
+    if pid not in own and peek(pid, place, 1, place, 1, 0) < 0:
+        if library.get_errno() == 14:
+            found.append("memory")
 try:
     load("socket").create_connection(("127.0.0.1", $port), timeout=2)
     found.append("network")
 except OSError:
     pass
-print(json.dumps(sorted(set(found))[:50]))
+print(json.dumps(sorted(set(found))[:5000]))
 apis.supervisor.complete_task(answer=answer)
 """
 
@@ -77,6 +90,47 @@ def hunt(root: Path, task: str, skipped: Sequence[str] = (), port: int = 9) -> s
     for name, value in values.items():
         code = code.replace(f"${name}", repr(value))
     return code
+
+
+class Errands:
+    """A scripted model that knows every task's program, and writes no function it was given."""
+
+    def __init__(self, root: Path) -> None:
+        self._known: dict[tuple[str, str], tuple[str, str]] = {}
+        for path in sorted(root.glob("data/tasks/*/specs.json")):
+            specs = json.loads(path.read_text())
+            program = (path.parent / "ground_truth" / "reference.py").read_text()
+            asked = (specs["instruction"], specs["supervisor"]["email"])
+            self._known[asked] = (path.parent.name, program)
+
+    def asked(self, request: Mapping[str, Any]) -> tuple[str, str]:
+        """Id and reference program of the task that a request is about."""
+        opening = request["messages"][1]["content"]
+        for (instruction, email), found in self._known.items():
+            if opening.endswith(f"The task: {instruction}") and email in opening:
+                return found
+        raise AssertionError(f"no task of appworld-mini: {opening[-300:]}")
+
+    def __call__(self, request: Mapping[str, Any]) -> Reply:
+        system, opening = (message["content"] for message in request["messages"][:2])
+        if "You keep a collection" in system:
+            return Say(code(CURRENCY))
+        given = defined(opening.partition("```python\n")[2].partition("\n```")[0])
+        tree = ast.parse(self.asked(request)[1])
+        kept = [node for node in tree.body if getattr(node, "name", None) not in given]
+        return Say(code("\n".join(map(ast.unparse, kept))))
+
+
+CURRENCY = """def in_dollars(cents: int) -> str:
+    \"\"\"An amount as people write it.\"\"\"
+    return f"${cents / 100:.2f}"
+"""
+
+
+def defined(source: str) -> dict[str, str]:
+    """The functions that code defines, by name: their normal forms."""
+    body = ast.parse(source).body
+    return {node.name: ast.dump(node) for node in body if isinstance(node, ast.FunctionDef)}
 
 
 class CodeSession:
@@ -131,6 +185,12 @@ class MistakenExpert(ExpertAgent):
                 return program + wrong if task.id == mistaken else program
 
         super().read_from(Planted())
+
+
+def asks_only(home: Home, task: str) -> bool:
+    """Whether the answer is all that the task asks for."""
+    private = home.mini / "data" / "tasks" / task / "ground_truth" / "private_data.json"
+    return not json.loads(private.read_text())["changes"]
 
 
 def processes(word: str) -> list[int]:

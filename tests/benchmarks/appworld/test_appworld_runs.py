@@ -1,4 +1,4 @@
-"""Whole runs on appworld-mini: figures against AppWorld's own, cheats, kills and resumed runs."""
+"""Whole runs on appworld-mini: figures against AppWorld's own, kills and resumed runs."""
 
 from __future__ import annotations
 
@@ -12,17 +12,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from appworld_cases import CodeAgent, MistakenExpert, gone, hunt
+from appworld_cases import CodeAgent, MistakenExpert, gone
 from evaluating import Brought, metrics, prepared, rows
 from typer.testing import CliRunner
 
 from auto_research.benchmarks.appworld.check import in_percent
 from auto_research.benchmarks.appworld.home import Home
-from auto_research.benchmarks.base import Task
 from auto_research.cli.main import app
 from auto_research.errors import UserError
 from auto_research.evaluate import Evaluation
-from auto_research.reporting.html import write_report
 
 pytestmark = pytest.mark.appworld
 
@@ -77,33 +75,6 @@ def test_doing_nothing_fails_every_task_and_changes_nothing_else(
     for row in rows(run, "test"):
         assert row["checks"] == {"no_op_fail": False, "no_op_pass": True}
         assert row["units_by_kind"] == {"api-call": 0, "step": 10}
-
-
-@pytest.mark.parametrize(
-    ("unsafe", "right", "flags"), [(False, 0, []), (True, 1, ["unsafe-worlds"])]
-)
-def test_an_agent_that_hunts_for_answers_scores_only_where_worlds_are_open_which_is_reported(
-    home: Home, tmp_path: Path, unsafe: bool, right: int, flags: list[str]
-) -> None:
-    skipped = ("/usr", "/lib", sys.base_prefix, str(home.path / "venv"), *(["/"] if unsafe else []))
-
-    def code(task: Task) -> str:
-        return hunt(home.mini.resolve(), task.id, skipped)
-
-    run = tmp_path / "run"
-    plugin = Brought(agents={"hunting": lambda options: CodeAgent(code)})
-    evaluation(plugin, agent="hunting", unsafe_worlds=unsafe, episodes=12).run(run)
-    answers = [row["success"] for row in rows(run, "test") if asks_only(home, row["task"])]
-    assert len(answers) == 6 and sum(answers) == right * len(answers)
-    assert metrics(run)["flags"] == flags
-    report = write_report(run).read_text()
-    assert ("code in them could read the answers" in report) == unsafe
-
-
-def asks_only(home: Home, task: str) -> bool:
-    """Whether the answer is all that the task asks for."""
-    private = home.mini / "data" / "tasks" / task / "ground_truth" / "private_data.json"
-    return not json.loads(private.read_text())["changes"]
 
 
 def test_a_benchmark_without_reference_programs_has_no_use_for_the_expert(tmp_path: Path) -> None:

@@ -101,7 +101,30 @@ def test_a_hunt_for_the_answer_finds_nothing(worlds: Worlds, home: Home, tasks: 
     skipped = ("/usr", sys.base_prefix, str(home.path / "venv"))
     seen = opened.execute(hunt(home.mini.resolve(), tasks[0], skipped))
     assert (json.loads(seen.text), seen.failed) == ([], False)
+    assert opened.flags() == ("strayed-code",)
     opened.close()
+
+
+STEPS = {
+    "a file": 'load("path" + "lib").Path("/home/someone/notes.txt").read_text()',
+    "an answer": 'getattr(builtins, "op" + "en")("data/tasks/x/ground_truth/answer.json")',
+    "a folder": 'getattr(load("pos" + "ix"), "list" + "dir")("/")',
+    "a way up": 'getattr(load("pos" + "ix"), "list" + "dir")("..")',
+    "another process": 'getattr(builtins, "op" + "en")("/proc/1/environ", "rb")',
+    "its memory": 'print(load("ctypes").CDLL(None).ptrace(16, 2, 0, 0))',
+    "a program": 'load("pos" + "ix").posix_spawn("/bin/true", ["true"], {})',
+    "the network": 'load("socket").create_connection(("127.0.0.1", 9))',
+}
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_a_step_out_of_a_world_is_noted_whatever_came_of_it(world: World, step: str) -> None:
+    load = 'load = getattr(builtins, "__imp" + "ort__")\n'
+    world.execute("print(apis.supervisor.show_profile())")
+    assert world.flags() == ()
+    seen = world.execute(f"try:\n    {load}    {STEPS[step]}\nexcept Exception:\n    pass")
+    assert world.flags() == ("strayed-code",) and not seen.failed
+    assert seen.text.strip() in ("-1", "Execution successful.")  # ptrace(2) is told -1: refused
 
 
 def test_the_same_hunt_finds_it_where_worlds_are_not_isolated(
@@ -111,7 +134,7 @@ def test_the_same_hunt_finds_it_where_worlds_are_not_isolated(
     opened = open_worlds.open(tasks[0])
     seen = opened.execute(hunt(home.mini.resolve(), tasks[0], ("/",)))
     assert any("ground_truth/answer.json" in path for path in json.loads(seen.text))
-    assert opened.flags() == ("unsafe-worlds",)
+    assert "memory" in seen.text and opened.flags() == ("strayed-code", "unsafe-worlds")
     opened.close()
     open_worlds.close()
 
@@ -159,14 +182,15 @@ def test_a_task_that_is_not_there_cannot_be_opened(worlds: Worlds) -> None:
         worlds.open("0000000_1")
 
 
+@pytest.mark.parametrize("rounds", [1, pytest.param(25, marks=pytest.mark.slow)])
 def test_many_worlds_take_no_more_memory_than_few_and_leave_no_process(
-    home: Home, tasks: list[str], tmp_path: Path
+    home: Home, tasks: list[str], tmp_path: Path, rounds: int
 ) -> None:
     many = Worlds(home, home.mini, tmp_path)
     many.open(tasks[0]).close()
     server = many.server_pid()
     before = resident(server)
-    for task in tasks:
+    for task in tasks * rounds:
         opened = many.open(task)
         opened.execute("apis.supervisor.show_profile()")
         opened.close()

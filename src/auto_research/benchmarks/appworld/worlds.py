@@ -24,7 +24,7 @@ _STARTING = (
 _ENDING = 30.0  # seconds for it to end by itself
 _SPOOLED = 1000  # worlds whose outputs are there to be judged
 RESUME = "once that is mended, the same command with --resume goes on from there"
-UNSAFE, CLOCK = "unsafe-worlds", "safety-net"
+UNSAFE, CLOCK, STRAYED = "unsafe-worlds", "safety-net", "strayed-code"
 _ENDED = "Execution failed. Traceback:\nThe world has ended: "
 
 
@@ -153,7 +153,7 @@ class World:
         return {"outputs": str(self._files.write(self._task, files))}
 
     def flags(self) -> tuple[str, ...]:
-        """What sets it apart: not shut in, or stopped by a clock."""
+        """What sets it apart: not shut in, stopped by a clock, or code looked where it may not."""
         return tuple(sorted(self._flags))
 
     def close(self) -> None:
@@ -179,6 +179,7 @@ class World:
             self._why_ended = "its process broke off"
         else:
             if isinstance(answer, dict):
+                self._flags.update([STRAYED] if answer.get("strayed") is True else [])
                 return answer
             self._why_ended = "its process broke off"
         return {}

@@ -18,26 +18,22 @@ from typing import NoReturn
 
 from auto_research.benchmarks.appworld.inside import blind, isolation, world
 
-_WARM = 3  # worlds that are opened before the first that counts
 # Signs in everywhere and calls what needs nothing else, so that what AppWorld works out on first
 # use is worked out before worlds are forked.
 WARM_UP = """
-me = apis.supervisor.show_profile()
+me, tokens = apis.supervisor.show_profile(), {}
 for row in apis.supervisor.show_account_passwords():
     name = row["account_name"]
     user = me["phone_number"] if name == "phone" else me["email"]
     try:
-        token = apis[name].login(username=user, password=row["password"])["access_token"]
+        tokens[name] = apis[name].login(username=user, password=row["password"])["access_token"]
     except Exception:
-        continue
-    for told in apis.api_docs.show_api_descriptions(app_name=name):
-        doc = apis.api_docs.show_api_doc(app_name=name, api_name=told["name"])
-        needed = {part["name"] for part in doc["parameters"] if part["required"]}
-        if doc["method"] == "GET" and needed <= {"access_token"}:
-            try:
-                apis[name][told["name"]](access_token=token)
-            except Exception:
-                pass
+        pass
+for app, call, needed in $CALLS:
+    try:
+        apis[app][call](**{name: tokens[app] for name in needed})
+    except Exception:
+        pass
 """
 
 
@@ -75,12 +71,24 @@ def _settle(root: str, work: str) -> None:
     os.chdir(work)
     sys.path[:] = [path for path in sys.path if os.path.isdir(path)]
     tasks = sorted(os.listdir(os.path.join(root, "data", "tasks")))
-    for task in tasks[:_WARM]:
-        opened = world.open_world(task, 600)
-        world.execute(opened, WARM_UP, None)
-        opened.close()
+    opened = world.open_world(tasks[0], 600)
+    world.execute(opened, WARM_UP.replace("$CALLS", repr(_plain_calls(root))), None)
+    opened.close()
     gc.collect()
     gc.freeze()  # forked worlds need not copy the pages of what lives on
+
+
+def _plain_calls(root: str) -> list[tuple[str, str, list[str]]]:
+    """App, name and arguments of each call that reads and needs an access token at most."""
+    folder, found = os.path.join(root, "data", "api_docs", "standard"), []
+    for file in sorted(os.listdir(folder)):
+        with open(os.path.join(folder, file), encoding="utf-8") as docs:
+            told = json.load(docs)
+        for name, doc in told.items():
+            needed = {part["name"] for part in doc["parameters"] if part["required"]}
+            if doc["method"] == "GET" and needed <= {"access_token"}:
+                found.append((file.removesuffix(".json"), name, list(needed)))
+    return found
 
 
 def _serve(control: socket.socket, seconds: int, *, shut_in: bool) -> None:

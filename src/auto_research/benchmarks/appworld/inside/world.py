@@ -13,6 +13,8 @@ import resource
 import socket
 from typing import Any
 
+from auto_research.benchmarks.appworld.inside.watch import Watch
+
 EXPERIMENT = "world"
 MAX_TEXT = 1_000_000  # characters of one observation
 _MEMORY = 8 << 30  # bytes of address space
@@ -33,12 +35,14 @@ def serve(connection: socket.socket, task: str, seconds: int) -> None:
         answer({"error": f"{type(error).__name__}: {error}"})
         return
     answer({"opened": task})
+    watch = Watch([os.environ["APPWORLD_ROOT"], os.getcwd()])
     for line in reading:
         request = json.loads(line)
         if request["op"] == "execute":
-            answer(execute(world, request["code"], request["calls"]))
+            told = execute(world, request["code"], request["calls"])
         else:
-            answer({"files": files_of(world)})
+            told = {"files": files_of(world)}
+        answer({**told, "strayed": watch.strayed})
 
 
 def open_world(task: str, seconds: int) -> Any:
