@@ -5,10 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 from auto_research.cli.output import AsJson, print_json, print_rows
+
+_OURS = "auto-research"
 
 # What a system may forbid user namespaces with: the setting, and the value that allows them.
 _SETTINGS = {
@@ -51,17 +55,22 @@ def doctor(as_json: AsJson = False) -> None:
 def _checks() -> Iterator[Check]:
     found = ".".join(map(str, sys.version_info[:3]))
     yield Check("python", True, found, "everything")
-    yield _package("auto-research", "everything", "pip install auto-research")
-    yield _package("openai", "--agent llm", "pip install openai")
-    yield _package("torch", "training small models", "pip install torch")
+    yield Check(_OURS, True, version(_OURS), "everything")
+    yield _package("openai", "--agent llm")
+    yield _package("torch", "training small models")
     yield from _appworld()
 
 
-def _package(name: str, needed_for: str, mend: str) -> Check:
+def _package(name: str, needed_for: str) -> Check:
+    """A package that an extra of ours asks for, in a version that it allows."""
+    wanted = next(r for r in map(Requirement, requires(_OURS) or ()) if r.name == name)
+    mend = f"{sys.executable} -m pip install '{name}{wanted.specifier}'"
     try:
-        return Check(name, True, version(name), needed_for)
+        found = version(name)
     except PackageNotFoundError:
         return Check(name, False, "", needed_for, mend)
+    fits = wanted.specifier.contains(found, prereleases=True)
+    return Check(name, fits, found, needed_for, "" if fits else mend)
 
 
 def _appworld() -> Iterator[Check]:

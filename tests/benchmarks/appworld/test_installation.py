@@ -122,6 +122,25 @@ def test_doctor_names_a_mend_for_all_that_is_missing(tmp_path: Path) -> None:
     assert "user namespaces" in command("doctor", home=tmp_path).stdout
 
 
+def test_doctor_takes_no_package_of_a_version_that_does_not_do(tmp_path: Path) -> None:
+    old = tmp_path / "packages" / "openai-2.9.dist-info"
+    old.mkdir(parents=True)
+    (old / "METADATA").write_text("Metadata-Version: 2.1\nName: openai\nVersion: 2.9\n")
+    done = command("doctor", "--json", home=tmp_path, PYTHONPATH=str(old.parent))
+    (check,) = (check for check in json.loads(done.stdout) if check["name"] == "openai")
+    assert (check["ok"], check["found"]) == (False, "2.9")
+    assert check["mend"].startswith(f"{sys.executable} -m pip install 'openai<")
+
+
+def test_each_checkout_runs_its_own_code_in_one_installation(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for checkout in (PACKAGE, tmp_path / "other" / PACKAGE.name, PACKAGE):
+        monkeypatch.setattr("auto_research.benchmarks.appworld.home.PACKAGE", checkout)
+        found = Path(Home(tmp_path).environment()["PYTHONPATH"]) / PACKAGE.name
+        assert found.readlink() == checkout
+
+
 def test_a_world_cannot_name_the_files_that_are_written_for_it(tmp_path: Path) -> None:
     unfold(
         {

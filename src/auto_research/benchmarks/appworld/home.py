@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import auto_research
@@ -41,11 +43,6 @@ class Home:
         return self.path / "mini"
 
     @property
-    def code(self) -> Path:
-        """A folder with nothing but a link to this package, for that interpreter's path."""
-        return self.path / "code"
-
-    @property
     def _state(self) -> Path:
         return self.path / "appworld.json"
 
@@ -73,13 +70,26 @@ class Home:
         kept = ("PATH", "LANG", "LC_ALL", "TMPDIR", "TZ")
         return {
             **{name: os.environ[name] for name in kept if name in os.environ},
-            "PYTHONPATH": str(self.code),
+            "PYTHONPATH": str(self._code()),
             "PYTHONHASHSEED": "0",
             "PYTHONDONTWRITEBYTECODE": "1",
             "VIRTUAL_ENV": str(self.path / "venv"),
             "HOME": str(self.path),
             "APPWORLD_CACHE": str(self.path / "cache"),
         }
+
+    def _code(self) -> Path:
+        """A folder with nothing but a link to this very package, for that interpreter's path.
+
+        Several checkouts may use one installation, so each has a folder; made where it is missing.
+        """
+        folder = self.path / "code" / sha256(os.fsencode(PACKAGE)).hexdigest()[:16]
+        link = folder / PACKAGE.name
+        if not link.is_symlink():
+            folder.mkdir(parents=True, exist_ok=True)
+            with suppress(FileExistsError):
+                link.symlink_to(PACKAGE)
+        return folder
 
 
 def required() -> Home:

@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from auto_research.benchmarks.appworld.home import PACKAGE, VERSION, Home
+from auto_research.benchmarks.appworld.home import VERSION, Home
 from auto_research.errors import UserError
 
 Told = Callable[[str], None]
@@ -26,7 +26,6 @@ def set_up(home: Home, *, python: str, official: bool, root: Path | None, told: 
     _check_path(home.path)
     try:
         home.path.mkdir(parents=True, exist_ok=True)
-        _link_code(home)
     except OSError as error:
         raise UserError(f"cannot write there: {error.strerror}", where=str(home.path)) from None
     if not home.installed():
@@ -121,15 +120,6 @@ def _check_path(path: Path) -> None:
 def _stands(root: str) -> bool:
     data = Path(root) / "data"
     return bool(root) and (data / "datasets").is_dir() and (data / "tasks").is_dir()
-
-
-def _link_code(home: Home) -> None:
-    link = home.code / "auto_research"
-    home.code.mkdir(exist_ok=True)
-    if link.is_symlink() and link.readlink() == PACKAGE:
-        return
-    link.unlink(missing_ok=True)
-    link.symlink_to(PACKAGE)
 
 
 def _run(home: Home, argv: Sequence[str], what: str, mend: str, *, own: bool = False) -> None:

@@ -81,10 +81,11 @@ class ModelServer:
     def _opened(self) -> Any:
         if self._client is None:
             try:
+                import httpx2  # noqa: F401  (not there in versions that do not do)
                 from openai import OpenAI
             except ModuleNotFoundError:
                 raise UserError(
-                    "agent 'llm' needs the package openai",
+                    "agent 'llm' needs the package openai, in version 3",
                     mend="pip install 'auto-research[llm]', or give --replay FILE",
                 ) from None
             for name in ("httpx2", "httpcore2", "openai"):  # they would log the whole URL
