@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,6 +16,8 @@ from auto_research.cli.session import installed
 if TYPE_CHECKING:
     from auto_research.training.ablation_plan import Plan
     from auto_research.training.ablation_pool import Event
+
+SHOWN = ("loss", "R1", "R2", "sgc", "use", "tokens", "validation/sgc")  # while it trains
 
 
 def ablate(
@@ -115,7 +118,8 @@ class _Teller:
             tenth = 10 * part.done // part.planned if part.planned else part.done
             if self._told.get((event.job, part.stage)) != tenth:
                 self._told[event.job, part.stage] = tenth
-                self._say(f"{event.job}: {part.line()}")
+                shown = {name: part.figures[name] for name in SHOWN if name in part.figures}
+                self._say(f"{event.job}: {replace(part, figures=shown).line()}")
 
     def _say(self, line: str) -> None:
         print(line, file=sys.stderr, flush=True)

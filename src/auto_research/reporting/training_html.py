@@ -24,6 +24,7 @@ from auto_research.reporting.training_tables import (
     cell,
     interval,
     notes,
+    seeds_of,
 )
 
 PAGE = "ablation.html"
@@ -61,6 +62,7 @@ def build_ablation(told: Mapping[str, Any]) -> str:
             cell=cell,
             amount=amount,
             interval=interval,
+            seeds_of=seeds_of,
             charts=list(curve_figures(told["curves"])),
             key=key(told["curves"]),
         )

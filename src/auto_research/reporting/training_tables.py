@@ -52,7 +52,7 @@ def ablation_table(told: Told) -> Table:
 def _block(arm: Told) -> Iterator[list[str]]:
     """The lines of each column's cell."""
     figures, difference, rows = arm["figures"], arm["difference"], arm["paper"]
-    yield [arm["arm"], f"{len(arm['seeds'])} seeds", *(f"FAILED {n}" for n in arm["failed"])]
+    yield [arm["arm"], seeds_of(len(arm["seeds"])), *(f"FAILED {n}" for n in arm["failed"])]
     for names in (("tgc", "sgc", "use"), ("steps", "actions", "tokens")):
         yield [cell(name, figures[name]) for name in names] if figures else [NONE]
     yield [line for row in rows for line in _paper_lines(row)] or [NONE]
@@ -63,6 +63,11 @@ def _block(arm: Told) -> Iterator[list[str]]:
     yield [interval(name, difference[name]["scenarios"], signed=True) for name in COMPARED]
     yield [amount(n, row["difference"][n], signed=True) for row in rows for n in COMPARED] or [NONE]
     yield [row["agreement"][name] for row in rows for name in COMPARED] or [NO_FIGURE]
+
+
+def seeds_of(number: int) -> str:
+    """How many seeds, in words."""
+    return f"{number} seed{'' if number == 1 else 's'}"
 
 
 def _paper_lines(row: Told) -> list[str]:
