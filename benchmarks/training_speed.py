@@ -40,7 +40,7 @@ def options() -> argparse.Namespace:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--groups", type=int, default=12)
     parser.add_argument("--siblings", type=int, default=8)
-    parser.add_argument("--micro-batch", type=int, default=32)
+    parser.add_argument("--micro-batch", type=int, default=16)
     parser.add_argument("--width", type=int, default=96)
     parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--heads", type=int, default=4)
