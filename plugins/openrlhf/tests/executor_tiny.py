@@ -5,7 +5,7 @@ parameters, is shown the reference programs of a few train tasks, in exactly the
 that the executor holds, until it would give each of them about half the time. Tokenizer, data and
 weights are all made here. Run it in the cluster's environment:
 
-    python tiny.py FOLDER
+    python executor_tiny.py FOLDER
 """
 
 from __future__ import annotations
@@ -18,12 +18,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1]))
-
 from auto_research_openrlhf.executor.node import Node
 from auto_research_openrlhf.label import Label
 from auto_research_openrlhf.spec import Spec
-from executor_engine import Bytes, Engine, Params, code
+from executor_engine import Bytes, Engine, code, responses
 
 from auto_research.agent_research.agents.llm.code import defined
 from auto_research.agent_research.method import load_method
@@ -35,6 +33,7 @@ BENCHMARK, SEED, SCENARIOS, LENGTH = "appworld-mini", 7, 2, 2
 VOCABULARY, CONTEXT = 3000, 1024
 LIKELY = 0.5  # how likely a program is to be given as it was shown
 Sample = dict[str, Any]
+Shown = tuple[tuple[int, ...], tuple[tuple[int, int], ...]]  # tokens, and where the replies are
 
 
 def scenarios() -> tuple[Any, Sequence[Scenario]]:
@@ -74,12 +73,11 @@ def teacher(benchmark: Any, picked: Sequence[Scenario]) -> Callable[[str], str]:
         told = next(p for words, p in programs.items() if f"The task: {words}" in prompt)
         opening = prompt.rpartition("<|im_start|>user")[2]
         given = defined(opening.partition("```python")[2].partition("```")[0])
-        for name, node in defined(told).items():
+        lines = told.splitlines()
+        for name, node in reversed(defined(told).items()):  # from the end, so that places hold
             if name in given:
-                lines = told.splitlines()
-                first, last = node.lineno - 1, int(node.end_lineno or 0)
-                told = "\n".join(line for line in [*lines[:first], *lines[last:]])
-        return code(told)
+                del lines[node.lineno - 1 : node.end_lineno]
+        return code("\n".join(lines))
 
     return script
 
@@ -107,38 +105,34 @@ def spec(storage: Path, **more: Any) -> Spec:
     )
 
 
-async def shown(node: Node, tokenizer: Any, script: Any, labels: Sequence[str]) -> list[Sample]:
-    """The teacher's conversations, as samples. Raises RuntimeError if it fails a task."""
-    samples: list[Sample] = []
-    for label in labels:
-        engine, params = _Speaking(script, tokenizer), Params()
-        calls = [
-            node.sample("", label, params, 100_000, tokenizer, engine) for _ in range(LENGTH)
-        ]
-        samples += await asyncio.gather(*calls)
+async def shown(node: Node, script: Any, labels: Sequence[str]) -> list[Sample]:
+    """The teacher's conversations, in bytes. Raises RuntimeError if it fails a task."""
+    groups = [
+        responses(node, Engine(script), "", label, LENGTH, max_length=100_000) for label in labels
+    ]
+    samples = [sample for group in await asyncio.gather(*groups) for sample in group]
     failed = [sample for sample in samples if not sample["scores"]]
     if failed:
         raise RuntimeError(f"the teacher failed: {failed[0]['label']}")
     return samples
 
 
-class _Speaking(Engine):
-    """The scripted engine, in a tokenizer's own tokens."""
+def in_tokens(sample: Sample, tokenizer: Any) -> Shown:
+    """A conversation in bytes as the executor would hold it in the tokens of `tokenizer`."""
 
-    def __init__(self, script: Any, tokenizer: Any) -> None:
-        super().__init__(script)
-        self._tokenizer = tokenizer
+    def tokens(first: int, last: int) -> list[int]:
+        text = Bytes().decode(sample["observation_tokens"][first:last])
+        return list(tokenizer(text=text, add_special_tokens=False)["input_ids"])
 
-    async def generate(self, ids: Sequence[int], params: Params) -> Any:
-        from types import SimpleNamespace
-
-        text = self.script(self._tokenizer.decode(ids))
-        found = [
-            *self._tokenizer(text=text, add_special_tokens=False)["input_ids"],
-            self._tokenizer.eos_token_id,
-        ]
-        output = SimpleNamespace(token_ids=found, text=text, logprobs=None, finish_reason="stop")
-        return SimpleNamespace(outputs=[output])
+    ids: list[int] = []
+    ranges: list[tuple[int, int]] = []
+    told = 0
+    for start, end in sample["action_ranges"]:
+        ids += tokens(told, start)
+        reply = tokens(start, end)
+        ranges.append((len(ids), len(ids) + len(reply)))
+        ids, told = ids + reply, end
+    return tuple(ids), tuple(ranges)
 
 
 def tokenizer_of(texts: Sequence[str]) -> Any:
@@ -175,8 +169,8 @@ def tokenizer_of(texts: Sequence[str]) -> Any:
     return fast
 
 
-def trained(tokenizer: Any, samples: Sequence[Sample], *, most: int = 400) -> Any:
-    """A model that gives the replies in `samples` about as often as LIKELY says."""
+def trained(tokenizer: Any, conversations: Sequence[Shown], *, most: int = 400) -> Any:
+    """A model that gives the replies in `conversations` about as often as LIKELY says."""
     import torch
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
@@ -197,7 +191,7 @@ def trained(tokenizer: Any, samples: Sequence[Sample], *, most: int = 400) -> An
     )
     model = Qwen2ForCausalLM(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    rows = [(torch.tensor([s["observation_tokens"]]), s["action_ranges"]) for s in samples]
+    rows = [(torch.tensor([ids]), ranges) for ids, ranges in conversations]
     for step in range(most):
         chances = []
         for ids, ranges in rows:
@@ -205,7 +199,7 @@ def trained(tokenizer: Any, samples: Sequence[Sample], *, most: int = 400) -> An
             taken = log_probs.gather(1, ids[0, 1:, None])[:, 0]
             mine = torch.cat([taken[a - 1 : b - 1] for a, b in ranges])
             (-mine.mean() / len(rows)).backward()
-            chances.append(math.exp(float(mine.sum())))
+            chances.append(math.exp(float(mine.detach().sum())))
         likely = sum(chances) / len(chances)
         if step % 10 == 0:
             print(f"step {step}: replies as shown {likely:.3f}", file=sys.stderr, flush=True)
@@ -219,27 +213,18 @@ def trained(tokenizer: Any, samples: Sequence[Sample], *, most: int = 400) -> An
 def main(folder: Path) -> None:
     """Make the model in `folder`, and the rows of its tasks in ``rows.jsonl``."""
     benchmark, picked = scenarios()
-    labels = [
-        chain(scenario, order, row)
-        for row, (scenario, order) in enumerate(
-            (s, (a, b)) for s in picked for a in range(3) for b in range(3) if a != b
-        )
-    ]
-    script = teacher(benchmark, picked)
+    orders = [(scenario, order) for scenario in picked for order in ((0, 1), (1, 2), (2, 0))]
+    labels = [chain(scenario, order, row) for row, (scenario, order) in enumerate(orders)]
     node = Node(spec(folder / "teaching"))
     try:
-        texts = [
-            Bytes().decode(sample["observation_tokens"])
-            for sample in asyncio.run(shown(node, Bytes(), script, labels))
-        ]
-        tokenizer = tokenizer_of(texts)
-        samples = asyncio.run(shown(node, tokenizer, script, labels))
+        samples = asyncio.run(shown(node, teacher(benchmark, picked), labels))
     finally:
         node.close()
-    distinct = {tuple(s["observation_tokens"]): s for s in samples}
-    longest = max(len(ids) for ids in distinct)
-    print(f"{len(distinct)} conversations, the longest of {longest} tokens", file=sys.stderr)
-    trained(tokenizer, list(distinct.values())).save_pretrained(folder)
+    tokenizer = tokenizer_of([Bytes().decode(s["observation_tokens"]) for s in samples])
+    conversations = sorted({in_tokens(sample, tokenizer) for sample in samples})
+    longest = max(len(ids) for ids, _ in conversations)
+    print(f"{len(conversations)} conversations, at most {longest} tokens", file=sys.stderr)
+    trained(tokenizer, conversations).save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     rows = [
         json.dumps({"input": f"chain {n}", "label": label, "datasource": BENCHMARK}) + "\n"
