@@ -102,7 +102,7 @@ class Job:
         # Slurm knows a job by its name and the try by its number.
         known = self.record["run"] if isinstance(launcher, Slurm) else name
         handle = launcher.find(known)
-        if handle is None:
+        if handle is None or handle in [earlier["handle"] for earlier in tries[:-1]]:
             words = [word.replace(_NAME, name) for word in self.record["submit"]]
             handle = launcher.submit(words, self.path)
         tries[-1]["handle"] = handle

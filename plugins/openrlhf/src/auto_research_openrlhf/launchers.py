@@ -128,13 +128,16 @@ class Slurm:
         return told.strip().partition(";")[0]
 
     def find(self, name: str) -> str | None:
-        told = _run(["squeue", "--me", "--noheader", "--name", name, "--format", "%A"])
-        return told.split()[0] if told.split() else None
+        # A job that is being ended is no longer there.
+        words = ["squeue", "--me", "--noheader", "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED"]
+        told = _run([*words, "--name", name, "--format", "%A"]).split()
+        return told[0] if told else None
 
     def standing(self, handle: str) -> Standing:
-        queued = _run(["squeue", "--noheader", "--jobs", handle, "--format", "%T"], refused="")
-        told = queued.strip()
-        if not told:  # it has left the queue
+        # The controller remembers a job that has ended for some minutes, accounting for longer.
+        words = ["squeue", "--noheader", "--states=all", "--jobs", handle, "--format", "%T"]
+        told = _run(words, refused="").strip()
+        if not told:
             words = ["sacct", "--noheader", "-X", "--jobs", handle, "--format", "State%40"]
             told = _run(words, refused="").strip()
         word = told.split()[0].rstrip("+") if told else ""

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import socket
 import sys
 import time
 from collections.abc import Sequence
-
-from auto_research_openrlhf.join import wait_for_port
 
 _PAUSE = 0.5  # seconds between two looks
 
@@ -21,7 +20,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--within", type=float, required=True, help="seconds")
     asked = parser.parse_args(arguments)
     end = time.monotonic() + asked.within
-    if not wait_for_port(asked.address, end):
+    if not _answers(asked.address, end):
         print(f"no Ray head at {asked.address} after {asked.within:g} s", file=sys.stderr)
         return 1
     while True:
@@ -33,6 +32,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"Ray has {told} after {asked.within:g} s", file=sys.stderr)
             return 1
         time.sleep(_PAUSE)
+
+
+def _answers(address: str, end: float) -> bool:
+    """Whether somebody answers at ``HOST:PORT`` before the monotonic clock says `end`."""
+    host, _, port = address.rpartition(":")
+    while True:
+        try:
+            with socket.create_connection((host, int(port)), timeout=5):
+                return True
+        except OSError:
+            if time.monotonic() > end:
+                return False
+            time.sleep(_PAUSE)
 
 
 def _there(address: str) -> tuple[int, float]:
