@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 from auto_research_openrlhf.chains import shape, shaped
 from auto_research_openrlhf.config import Chains
@@ -71,6 +74,22 @@ def test_a_config_gives_every_method_groups_of_one_shape(
     assert shape(method, registry) == (length, 6)
     assert trainable(method, registry) is None
     assert method.retrieval == load_method(name, registry).retrieval
+
+
+def test_the_page_tells_each_method_truly(registry: Registry) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+    told = dict(re.findall(r"^\| (`[^|]+`) \| ((?:trains|refused)[^|]*) \|$", page, re.MULTILINE))
+    listed = {name: line for names, line in told.items() for name in re.findall("`(.+?)`", names)}
+    assert set(registry.methods) <= set(listed)
+    chains = Chains(rollout="sage.sequential", length=2, siblings=4)
+    for name, line in listed.items():
+        try:
+            shaped(load_method(name, registry), chains, registry, where="here")
+        except UserError as error:
+            assert line.startswith("refused"), name
+            assert ("never trains" in line) == ("never trains" in str(error)), name
+        else:
+            assert line.startswith("trains"), name
 
 
 def test_a_rollout_without_the_setting_is_named(registry: Registry) -> None:

