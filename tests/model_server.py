@@ -48,7 +48,12 @@ class Silence:
     """No reply, ever."""
 
 
-Reply = Say | Status | Raw | Silence
+@dataclass(frozen=True)
+class Drip:
+    """A reply that goes on and on, a byte now and then."""
+
+
+Reply = Say | Status | Raw | Silence | Drip
 Script = Callable[[Mapping[str, Any]], Reply]
 
 
@@ -119,6 +124,13 @@ class ModelServer:
         if isinstance(reply, Silence):
             self._over.wait()
             handler.close_connection = True
+            return
+        if isinstance(reply, Drip):
+            handler.send_response(200)
+            handler.end_headers()
+            handler.close_connection = True
+            while not self._over.wait(0.05):
+                handler.wfile.write(b" ")
             return
         headers: Mapping[str, str] = {}
         code = 200

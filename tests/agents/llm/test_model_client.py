@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from llm_cases import attempt, patient
 from model_server import ModelServer as Scripted
-from model_server import Raw, Reply, Say, Silence, Status, code
+from model_server import Drip, Raw, Reply, Say, Silence, Status, code
 
 from auto_research.agent_research.agents.llm.client import Client
 from auto_research.agent_research.agents.llm.context import estimate
@@ -51,7 +51,7 @@ def ask(
         Raw(b'{"choices": []}'),
         Raw(b'{"choices": [{"message": {"content": 7}}]}'),
         Raw(b"[]"),
-        Raw(b" " * 200_000),
+        Say("word " * 40_000, usage=False),
     ],
 )
 def test_a_failure_that_may_pass_is_tried_again_and_charged(failure: Reply) -> None:
@@ -67,9 +67,10 @@ def test_a_failure_that_may_pass_is_tried_again_and_charged(failure: Reply) -> N
         assert guessed == (0 if turned_away else 2 * estimate(ASKED))
 
 
-def test_a_server_that_says_nothing_is_not_waited_for_forever() -> None:
+@pytest.mark.parametrize("slow", [Silence(), Drip()])
+def test_a_server_that_says_nothing_or_never_ends_is_not_waited_for_forever(slow: Reply) -> None:
     meter = Meter(Budget())
-    with Scripted([Silence(), "At last."]) as server:
+    with Scripted([slow, "At last."]) as server:
         answer = ask(server.options(), meter, seconds=1.5)
     assert answer.text == "At last." and answer.failures[0].why == "no reply in time"
     assert meter.totals["model_calls"] == 2
