@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
+import threading
+import time
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from auto_research.agent_research.normal_form import MAX_DEPTH
+from auto_research.agent_research.normal_form import MAX_DEPTH, syntax_tree
 from auto_research.agent_research.skill import content_id, function_skill, text_skill
 
 TEMPLATE = """
@@ -169,3 +172,32 @@ def test_an_interface_comes_as_it_will_come_back_from_a_file() -> None:
     for value in strange:
         with pytest.raises(ValueError, match=r"not plain data|half a character"):
             function_skill("def f(): pass", interface={"a": value})
+
+
+def test_sources_parse_in_many_threads_at_once() -> None:
+    source = "\n".join(f"def f{i}(a):\n    return [a + {i} for a in range(3)]" for i in range(40))
+    failed: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            for _ in range(8):
+                syntax_tree(source)
+        except BaseException as error:
+            failed.append(error)
+
+    def switch(phase: str, info: object) -> None:
+        time.sleep(0)  # a collection that runs Python code lets another thread in
+
+    before = gc.get_threshold()
+    gc.callbacks.append(switch)
+    gc.set_threshold(50)
+    try:
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        gc.set_threshold(*before)
+        gc.callbacks.remove(switch)
+    assert failed == []

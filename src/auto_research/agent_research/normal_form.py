@@ -9,6 +9,7 @@ functions, attributes, and parameters that a call with an unknown target may pas
 from __future__ import annotations
 
 import ast
+import threading
 from collections.abc import Iterable
 from functools import lru_cache
 
@@ -24,12 +25,21 @@ from auto_research.agent_research.scopes import (
 )
 
 MAX_DEPTH = 100  # levels of the syntax tree; deeper sources would exhaust Python's own stack
+_PARSING = threading.Lock()
+
+
+def syntax_tree(source: str) -> ast.Module:
+    """What `ast.parse` gives, from any thread: CPython 3.11 counts the depth of its trees in one
+    place for all threads, and fails by chance (SystemError) when two of them parse at once.
+    """
+    with _PARSING:
+        return ast.parse(source)
 
 
 def parse(source: str) -> ast.Module:
     """The syntax tree of `source`. Raises ValueError if it does not parse or nests too deep."""
     try:
-        tree = ast.parse(source)
+        tree = syntax_tree(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ValueError(f"skill source does not parse: {error}") from None
     level: list[ast.AST] = [tree]

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from auto_research.agent_research.normal_form import syntax_tree
+
 _FENCE = re.compile(r"^[ \t]*```[ \t]*([\w+-]*)[^\n]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.M)
 _PYTHON = ("", "python", "py", "python3")
 
@@ -20,7 +22,7 @@ def blocks_in(reply: str) -> list[str]:
 def parsed(code: str) -> ast.Module | None:
     """The code's tree, or None if it is no Python."""
     try:
-        return ast.parse(code)
+        return syntax_tree(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
@@ -161,7 +163,7 @@ def as_one_function(blocks: Sequence[Block], name: str) -> str:
     body = [node for b in blocks if not b.failed if (t := parsed(b.code)) for node in t.body]
     if not body:
         return ""
-    function = ast.parse(f"def {name}():\n    pass").body[0]
+    function = syntax_tree(f"def {name}():\n    pass").body[0]
     assert isinstance(function, ast.FunctionDef)
     function.body = body
     return ast.unparse(function) + "\n"
