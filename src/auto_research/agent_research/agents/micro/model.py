@@ -119,7 +119,8 @@ class Model(nn.Module):
                 if name.endswith(".bias"):
                     nn.init.zeros_(weight)
                 continue
-            spread = 0.02 if name == "embedding.weight" else 1 / math.sqrt(weight.shape[1])
+            # Small embeddings drown in what the blocks add, and copying a word is learned late.
+            spread = 0.5 if name == "embedding.weight" else 1 / math.sqrt(weight.shape[1])
             last = name.endswith(("mixed.weight", "narrow.weight"))  # what a block adds
             nn.init.normal_(weight, std=spread / 2 if last else spread, generator=generator)
 
