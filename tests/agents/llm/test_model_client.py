@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 from llm_cases import attempt, patient
-from model_server import ModelServer as Scripted
 from model_server import Drip, Raw, Reply, Say, Silence, Status, code
+from model_server import ModelServer as Scripted
 
 from auto_research.agent_research.agents.llm.client import Client
 from auto_research.agent_research.agents.llm.context import estimate
