@@ -8,28 +8,27 @@ the skills say what its searches try first. What a task only assumes it tries in
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.resources import files
 
 from auto_research.agent_research.agents.base import Attempt
-from auto_research.agent_research.agents.search.advice import Counsel, heed
+from auto_research.agent_research.agents.search.advice import heed
 from auto_research.agent_research.agents.search.analogy import Analogy, find_analogy
 from auto_research.agent_research.agents.search.forward import Searcher
 from auto_research.agent_research.agents.search.programs import label
 from auto_research.agent_research.agents.search.question import answer
+from auto_research.agent_research.agents.search.story import Story, segment
 from auto_research.agent_research.agents.search.tries import Trial
 from auto_research.agent_research.agents.search.world import World
 from auto_research.agent_research.agents.search.writer import write
 from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.operators import EditRequest, Use
-from auto_research.agent_research.rows import TranscriptLine
 from auto_research.agent_research.sandbox import Limits, Sandbox
 from auto_research.agent_research.skill import Skill
-from auto_research.benchmarks.base import Environment, Json, Submission, Task
+from auto_research.benchmarks.base import Environment, Submission, Task
 from auto_research.errors import BudgetExceeded, UserError
-from auto_research.pddl import Atom, PddlError, Problem, Step, read_domain, read_problem
+from auto_research.pddl import PddlError, Problem, Step, read_domain, read_problem
 
 EXECUTOR = files(__package__).joinpath("executor.py.txt").read_text()
 
@@ -69,29 +68,6 @@ class SearchAgent:
         self._sandbox.close()
 
 
-@dataclass
-class _Story:
-    """What happened in an attempt at `problem`, as it goes."""
-
-    problem: Problem
-    plan: list[Step] = field(default_factory=list)
-    segments: list[dict[str, Json]] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
-    lines: list[TranscriptLine] = field(default_factory=list)
-    flags: set[str] = field(default_factory=set)
-    counsel: Counsel = field(default_factory=Counsel)
-    searchers: list[Searcher] = field(default_factory=list)
-    payload: dict[str, Json] = field(default_factory=dict)
-
-    def tried(self) -> dict[str, int]:
-        """By action, how many states it has led to in all searches."""
-        found = sum((Counter(searcher.tried) for searcher in self.searchers), Counter[str]())
-        return dict(sorted(found.items()))
-
-    def tell(self, at: str, text: str) -> None:
-        self.lines.append(TranscriptLine(at, text))
-
-
 class SearchSession:
     """One task being worked on."""
 
@@ -122,7 +98,7 @@ class SearchSession:
         return write(request, self.meter.spend)
 
     def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
-        story = _Story(self.problem)
+        story = Story(self.problem)
         assumed = self.task.observation.get("assumed")
         reply: str | None = None
         solved = False
@@ -151,7 +127,7 @@ class SearchSession:
             actions=tuple(label(s, self.problem.domain) for s in story.plan),
         )
 
-    def _answer(self, story: _Story) -> str | None:
+    def _answer(self, story: Story) -> str | None:
         question = self.task.observation.get("question")
         if not question:
             return None
@@ -159,7 +135,7 @@ class SearchSession:
         story.tell("answer", reply if reply is not None else "the question cannot be read")
         return reply
 
-    def _try(self, skills: Sequence[Skill], story: _Story, trial: Trial) -> bool:
+    def _try(self, skills: Sequence[Skill], story: Story, trial: Trial) -> bool:
         """Solve what is believed and do it in the world, as often as that teaches something."""
         uses: dict[str, Use] = {}  # by skill, as the last plan had it
         searched = solved = False
@@ -178,12 +154,12 @@ class SearchSession:
             solved = trial.settle(plan, story.tell)
         finally:
             story.plan, story.payload = trial.done, {"turns": trial.turns} if trial.turns else {}
-            whole = _segment(0, len(trial.done), self.problem.goal)
+            whole = segment(0, len(trial.done), self.problem.goal)
             story.segments = [whole] if solved and searched else []
             story.uses = [replace(use, helped=use.helped and solved) for use in uses.values()]
         return solved
 
-    def _solve(self, skills: Sequence[Skill], story: _Story) -> bool:
+    def _solve(self, skills: Sequence[Skill], story: Story) -> bool:
         texts = [skill for skill in skills if skill.kind == "text"]
         story.counsel = heed(texts, self._analogy, story.problem.domain, self.meter.spend)
         story.lines += story.counsel.lines
@@ -213,6 +189,10 @@ class SearchSession:
         failed = any(use.called for use in story.uses)
         limit = self.meter.left() - self.settings.writing_reserve if failed else None
         found = searcher.plan(start, story.problem.goal, limit)
+        if found is None and best and self.meter.left() > self.settings.writing_reserve:
+            best, done = None, []  # nothing leads on from there: what the skill did is not mended
+            limit = self.meter.left() - self.settings.writing_reserve
+            found = searcher.plan(story.problem.init, story.problem.goal, limit)
         units = self.meter.totals["units"] - spent
         if found is None:
             story.tell("search", f"no plan found in {units} units")
@@ -220,10 +200,10 @@ class SearchSession:
         story.tell("search", f"{len(found)} steps found by search in {units} units")
         story.plan = [*done, *found]
         story.segments = [*story.segments] if best else []
-        story.segments.append(_segment(len(done), len(story.plan), story.problem.goal))
+        story.segments.append(segment(len(done), len(story.plan), story.problem.goal))
         return True
 
-    def _run(self, skill: Skill, searcher: Searcher, story: _Story) -> World | None:
+    def _run(self, skill: Skill, searcher: Searcher, story: Story) -> World | None:
         """Run one skill, mended by local search where it gets stuck; None if it does not fit."""
         analogy = self._analogy(skill) if skill.interface else None
         if analogy is None:
@@ -258,7 +238,7 @@ class SearchSession:
             )
         return world
 
-    def _call(self, skill: Skill, world: World, story: _Story) -> str:
+    def _call(self, skill: Skill, world: World, story: Story) -> str:
         """One call of the skill's function on all goals; what went wrong, or an empty text."""
         world.begin()
         goals = [list(world.in_skill_words(a)) for a in story.problem.goal]
@@ -274,7 +254,7 @@ class SearchSession:
         names = {"unsupported": "not supported by the sandbox", "wrong": "skill wrong"}
         return f"{names.get(outcome.failure, outcome.failure)}: {outcome.message}"
 
-    def _repair(self, world: World, searcher: Searcher, story: _Story) -> bool:
+    def _repair(self, world: World, searcher: Searcher, story: Story) -> bool:
         """Reach one more goal by a short search, keeping the goals that stand if possible."""
         open_goals = [g for g in story.problem.goal if g not in world.state]
         standing = [g for g in story.problem.goal if g in world.state]
@@ -287,11 +267,7 @@ class SearchSession:
                 steps = searcher.plan(world.state, target, limit)
                 if steps:
                     end = len(world.plan) + len(steps)
-                    story.segments.append(_segment(len(world.plan), end, target))
+                    story.segments.append(segment(len(world.plan), end, target))
                     world.follow(steps)
                     return True
         return False
-
-
-def _segment(begin: int, end: int, goal: Sequence[Atom]) -> dict[str, Json]:
-    return {"from": begin, "to": end, "goal": [list(a) for a in goal]}
