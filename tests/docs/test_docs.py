@@ -79,6 +79,7 @@ def test_every_link_of_the_readme_and_its_kin_leads_to_a_file() -> None:
 def test_every_option_that_a_page_uses_is_in_the_help() -> None:
     known = set(re.findall(r"--[a-z][a-z-]+", (DOCS / "cli.md").read_text()))
     others = {"--strict", "--system-site-packages", "--enforce-eager", "--max-model-len"}
+    others |= {"--evaluation", "--length", "--rows"}  # of auto_research_openrlhf.build
     for page in [ROOT / "README.md", *DOCS.rglob("*.md")]:
         for block in re.findall(r"```bash\n(.*?)```", page.read_text(), re.DOTALL):
             lines = [line.partition("#")[0] for line in block.splitlines()]
