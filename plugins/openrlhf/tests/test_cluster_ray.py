@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -277,3 +278,15 @@ def test_a_second_node_is_waited_for_and_its_death_ends_no_job(
     node.terminate()  # its raylet goes with it
     node.wait()
     _finish(capsys, config, "two")
+
+
+def test_a_head_that_never_answers_is_not_waited_for_for_ever() -> None:
+    if not (HOME / "bin" / "ray").exists():
+        pytest.skip("run `make test-cluster`, which installs Ray")
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"127.0.0.1:{silent.getsockname()[1]}"
+        words = [address, "--nodes", "1", "--gpus", "1", "--within", "1"]
+        command = [str(HOME / "bin" / "python"), "-m", "auto_research_openrlhf.ready", *words]
+        ended = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    assert ended.returncode == 1
+    assert "Ray" in ended.stderr.splitlines()[-1]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import sys
+import threading
 import time
 from collections.abc import Sequence
 
 _PAUSE = 0.5  # seconds between two looks
+_GRACE = 15.0  # seconds past the deadline for an answer that is under way
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -23,6 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not _answers(asked.address, end):
         print(f"no Ray head at {asked.address} after {asked.within:g} s", file=sys.stderr)
         return 1
+    _end_at_last(asked.within + _GRACE)
     while True:
         found, gpus = _there(asked.address)
         if found >= asked.nodes and gpus >= asked.gpus:
@@ -32,6 +36,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
             print(f"Ray has {told} after {asked.within:g} s", file=sys.stderr)
             return 1
         time.sleep(_PAUSE)
+
+
+def _end_at_last(seconds: float) -> None:
+    """End this process with 1 after so long: asked of a head that has died, Ray waits for ever."""
+
+    def end() -> None:
+        print(f"Ray's head gave no answer within {seconds:g} s", file=sys.stderr, flush=True)
+        os._exit(1)
+
+    timer = threading.Timer(seconds, end)
+    timer.daemon = True
+    timer.start()
 
 
 def _answers(address: str, end: float) -> bool:
