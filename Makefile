@@ -6,7 +6,7 @@ SEED ?= 42
 PLUGINS := -e plugins/sage -e plugins/operators -e plugins/openrlhf
 PROJECTS := pyproject.toml $(wildcard plugins/*/pyproject.toml)
 
-.PHONY: eval test test-slow test-appworld lint docs bench clean
+.PHONY: eval test test-slow test-appworld test-cluster lint docs bench clean
 
 # One install for each set of requirements; made again when a pyproject changes.
 $(VENV)/.eval: $(PROJECTS)
@@ -33,6 +33,11 @@ test-appworld: export AUTO_RESEARCH_APPWORLD ?= $(CURDIR)/build/appworld
 test-appworld: $(VENV)/.test
 	$(BIN)/auto-research appworld setup
 	$(BIN)/pytest -m appworld tests/benchmarks/appworld
+
+# Ray, vLLM and OpenRLHF in an environment of their own (some 4 GB), on a CPU.
+test-cluster:
+	bash plugins/openrlhf/tests/cluster/setup.sh build/cluster $(PYTHON)
+	build/cluster/bin/python -m pytest -n 0 -m cluster plugins/openrlhf/tests
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

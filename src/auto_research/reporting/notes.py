@@ -19,6 +19,8 @@ FLAGS: Mapping[str, str] = {
     "answers.",
     "strayed-code": "Code in a world looked for files, processes or a network outside of it. "
     "Isolated worlds hold nothing there; the transcripts show what it wanted.",
+    "world-broke": "The process of a world ended while a task was being done in it, by code in it "
+    "or for want of memory: that task counts as failed.",
     "test-feedback-verdict": "Operators saw the sealed verdict during the test "
     "(--test-feedback verdict): not comparable with runs that did not.",
 }

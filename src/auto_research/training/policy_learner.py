@@ -192,11 +192,11 @@ class PolicyLearner:
         device = self.agent.policy.model.head.weight.device
         tokens, mask, old, advantages = (part.to(device) for part in _padded(batch))
         temperature = self.config.rl.temperature
-        log_probs, entropy = token_log_probs(self._model(tokens), tokens, temperature)
+        log_probs, entropy = token_log_probs(self._model(tokens[:, :-1]), tokens, temperature)
         reference = None
         if self._objective.kl_weight:
             with torch.no_grad():
-                logits = torch.func.functional_call(self._model, self._start, (tokens,))
+                logits = torch.func.functional_call(self._model, self._start, (tokens[:, :-1],))
                 reference, _ = token_log_probs(logits, tokens, temperature)
         loss, tally = policy_loss(
             log_probs, old, advantages, mask, self._objective, reference=reference, whole=whole

@@ -162,6 +162,7 @@ def test_a_world_that_is_killed_from_inside_has_failed(
     leave = 'getattr(getattr(builtins, "__imp" + "ort__")("pos" + "ix"), "_ex" + "it")(3)'
     seen = world.execute(leave)
     assert seen.failed and "world has ended" in seen.text
+    assert "world-broke" in world.flags()
     other = worlds.open(tasks[1])
     assert not other.execute("print(1)").failed
     other.close()

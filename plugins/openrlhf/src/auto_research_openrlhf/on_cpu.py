@@ -46,11 +46,10 @@ def main(words: Sequence[str] | None = None) -> int:
     without_flash_attn()
     import ray
 
-    ray.init(
-        **({} if os.environ.get("RAY_ADDRESS") else {"num_gpus": 0, "include_dashboard": False}),
-        runtime_env={"env_vars": {k: v for k, v in os.environ.items() if _travels(k)}},
-        log_to_driver=True,
-    )
+    # In a job its cluster's; else one of its own, whatever else may run on this machine.
+    own = {} if os.environ.get("RAY_ADDRESS") else {"address": "local", "include_dashboard": False}
+    env = {name: value for name, value in os.environ.items() if _travels(name)}
+    ray.init(**own, runtime_env={"env_vars": env})
     try:
         Loop(args).run()
     finally:

@@ -25,6 +25,7 @@ _ENDING = 30.0  # seconds for it to end by itself
 _SPOOLED = 1000  # worlds whose outputs are there to be judged
 RESUME = "once that is mended, the same command with --resume goes on from there"
 UNSAFE, CLOCK, STRAYED = "unsafe-worlds", "safety-net", "strayed-code"
+BROKE = "world-broke"
 _ENDED = "Execution failed. Traceback:\nThe world has ended: "
 
 
@@ -176,13 +177,17 @@ class World:
             self._flags.add(CLOCK)
             self._why_ended = f"it did not answer within {seconds:.0f} seconds"
         except (OSError, ValueError):
-            self._why_ended = "its process broke off"
+            self._break_off()
         else:
             if isinstance(answer, dict):
                 self._flags.update([STRAYED] if answer.get("strayed") is True else [])
                 return answer
-            self._why_ended = "its process broke off"
+            self._break_off()
         return {}
+
+    def _break_off(self) -> None:
+        self._flags.add(BROKE)
+        self._why_ended = "its process broke off"
 
 
 @dataclass(frozen=True, slots=True)
