@@ -17,6 +17,7 @@ from unified_planning.engines.results import ValidationResultStatus
 from unified_planning.engines.sequential_simulator import UPSequentialSimulator
 from unified_planning.environment import get_environment
 from unified_planning.io import PDDLReader
+from unified_planning.model import Problem, ProblemKind
 from unified_planning.model.fluent import get_all_fluent_exp
 from unified_planning.plans import ActionInstance, SequentialPlan
 
@@ -31,6 +32,21 @@ _environment = get_environment()
 _environment.credits_stream = None
 _environment.error_used_name = False  # PDDL lets an action and a predicate share one
 _reader = PDDLReader(_environment)
+
+
+class _Settled(Problem):  # type: ignore[misc]
+    """A problem that changes no more, so that its kind is worked out once.
+
+    unified-planning asks for the kind three times a validation, half of what a validation costs.
+    """
+
+    @property
+    def kind(self) -> ProblemKind:
+        return self._kind.clone()  # the validator writes into it
+
+    @cached_property
+    def _kind(self) -> ProblemKind:
+        return super().kind
 
 
 @dataclass(frozen=True, eq=False)
@@ -105,6 +121,7 @@ def _build(domain_text: str, problem_text: str) -> Judged:
             problem.set_initial_value(_atom(problem, fact), True)
     for condition in _conjuncts(sections[":goal"][0]):
         problem.add_goal(_literal(problem, condition))
+    problem.__class__ = _Settled
     return Judged(problem)
 
 
