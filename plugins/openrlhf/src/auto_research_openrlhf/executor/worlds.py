@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,12 +18,41 @@ class WorldFault(AutoResearchError):
     """The world of a task could not be opened."""
 
 
+class _Places:
+    """Places handed out in the order of asking.
+
+    A semaphore lets whoever comes by take a place before those that wait, so that a chain begun
+    late would run its tasks in a row at the end, with places empty.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._free = count
+        self._waiting: deque[threading.Event] = deque()
+        self._lock = threading.Lock()
+
+    def acquire(self) -> None:
+        with self._lock:
+            if self._free:
+                self._free -= 1
+                return
+            turn = threading.Event()
+            self._waiting.append(turn)
+        turn.wait()
+
+    def release(self) -> None:
+        with self._lock:
+            if self._waiting:
+                self._waiting.popleft().set()
+            else:
+                self._free += 1
+
+
 class BoundedWorlds:
     """Opens at most `count` worlds at once; further ones wait, in the threads of their chains."""
 
     def __init__(self, open_world: OpenWorld, count: int) -> None:
         self._open = open_world
-        self._places = threading.BoundedSemaphore(count)
+        self._places = _Places(count)
 
     def open(self, task: Task, keep: Path | None = None) -> Environment:
         """Open a task's world; raises nothing on account of the world."""
