@@ -82,6 +82,7 @@ def test_what_is_kept_keeps_the_settings_of_its_owner() -> None:
     assert kept.to_dict() == {
         "use": "sage.sequential",
         "chain_length": 2,
+        "by": "scenario",
         "start": "empty",
         "siblings": 8,
         "groups_per_batch": 4,

@@ -10,11 +10,12 @@ from typing import Any
 
 import executor_bench
 import pytest
-from auto_research_openrlhf.build import alike, evaluation_rows, main, rollout_of, training_rows
+from auto_research_openrlhf.build import evaluation_rows, main, rollout_of, training_rows
 from auto_research_openrlhf.dataset import read_rows
 from auto_research_openrlhf.label import read_label
 from executor_cases import registry
 
+from auto_research.agent_research.alike import alike
 from auto_research.errors import UserError
 
 

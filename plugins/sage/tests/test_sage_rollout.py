@@ -79,3 +79,22 @@ def test_it_ends_when_the_planned_groups_are_done_or_there_is_no_scenario() -> N
 def test_a_group_of_one_is_refused() -> None:
     with pytest.raises(ValidationError, match="siblings"):
         rollout(siblings=1)
+
+
+@pytest.mark.parametrize("by", ["ngrams", "embedding"])
+def test_chains_can_be_of_alike_queries_whatever_the_scenario(by: str) -> None:
+    """Each scenario has a task about songs and one about money: a chain is about one of them."""
+    about = ("like every song of an artist", "pay what a friend has asked for")
+    pool = tuple(
+        Scenario(f"s{n}", tuple(task(text, f"s{n}", k) for k, text in enumerate(about)))
+        for n in range(4)
+    )
+    made = rollout(by=by).next(pool, Progress(0, 4), Desk())
+    assert {chain.scenario for chain in made} == {f"alike-{n}" for n in range(4)}
+    for chain in made:
+        one, other = chain.tasks
+        assert one.position == other.position and one.scenario != other.scenario
+
+
+def test_alike_chains_are_not_longer_than_there_are_tasks() -> None:
+    assert list(rollout(by="ngrams", chain_length=16).next(POOL, Progress(0, 4), Desk())) == []

@@ -14,21 +14,17 @@ import argparse
 import hashlib
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
+from auto_research.agent_research.alike import LIKENESS, By, alike
 from auto_research.agent_research.budget import Budget, Meter
 from auto_research.agent_research.catalog import Catalog, find
 from auto_research.agent_research.context import HarnessContext
 from auto_research.agent_research.durable import write_atomic
 from auto_research.agent_research.operators import Arm, Chain, Progress, Rollout, TaskRef
 from auto_research.agent_research.rows import json_line
-from auto_research.agent_research.similarity import (
-    embedding_similarity,
-    ngram_similarity,
-    query_text,
-)
 from auto_research.benchmarks.base import SPLITS, Benchmark, Json, Scenario, Split, Task
 from auto_research.errors import UserError
 from auto_research.hookspecs import BenchmarkOptions
@@ -39,11 +35,6 @@ from auto_research_openrlhf.label import Label
 
 SEQUENTIAL = "sage.sequential"
 SOURCE = "datasource"  # the column that OpenRLHF names evaluation figures after
-By = Literal["scenario", "ngrams", "embedding"]
-ALIKE: dict[str, Callable[[str, str], float]] = {
-    "ngrams": ngram_similarity,
-    "embedding": embedding_similarity,
-}
 
 
 def rollout_of(catalog: Catalog, length: int, name: str = SEQUENTIAL) -> Rollout:
@@ -56,24 +47,6 @@ def rollout_of(catalog: Catalog, length: int, name: str = SEQUENTIAL) -> Rollout
     made = kind(kind.settings_type.model_validate({k: v for k, v in wanted.items() if k in known}))
     assert isinstance(made, Rollout)
     return made
-
-
-def alike(scenarios: Sequence[Scenario], length: int, by: By) -> list[Scenario]:
-    """Groups of `length` tasks, each made of a task and those left that are most like it.
-
-    Tasks are taken in stream order, ties too; those that fill no group are left out.
-    """
-    left = [task for scenario in scenarios for task in scenario.tasks]
-    groups: list[Scenario] = []
-    while len(left) >= length:
-        first, *others = left
-        query = query_text(first)
-        near = sorted(others, key=lambda task: -ALIKE[by](query, query_text(task)))
-        tasks = (first, *near[: length - 1])
-        groups.append(Scenario(f"alike-{len(groups)}", tasks))
-        taken = {task.id for task in tasks}
-        left = [task for task in left if task.id not in taken]
-    return groups
 
 
 def drawn(pool: Sequence[Scenario], rollout: Rollout, rows: int, seed: int) -> list[Chain]:
@@ -111,8 +84,7 @@ def training_rows(
 ) -> list[dict[str, Json]]:
     """`rows` chains of `length` train tasks. Raises UserError if there are no such chains."""
     scenarios = benchmark.scenarios("train", seed, limit)
-    pool = scenarios if by == "scenario" else alike(scenarios, length, by)
-    chains = drawn(pool, rollout, rows, seed)
+    chains = drawn(alike(scenarios, length, by), rollout, rows, seed)
     short = next((c for c in chains if len(c.tasks) != length), None)
     if short is not None:
         raise UserError(
@@ -237,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--data-dir", type=Path, help="data of a benchmark on disk")
     parser.add_argument("--rows", type=int, default=64, help="chains to draw")
     parser.add_argument("--length", type=int, default=2, help="tasks a chain")
-    parser.add_argument("--by", choices=["scenario", *ALIKE], default="scenario")
+    parser.add_argument("--by", choices=["scenario", *LIKENESS], default="scenario")
     parser.add_argument("--rollout", default=SEQUENTIAL, help="draws the chains")
     parser.add_argument("--evaluation", action="store_true", help="whole scenarios, to be measured")
     parser.add_argument("--split", choices=SPLITS[1:], default="validation")
