@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
-import tempfile
 import threading
 from collections.abc import Sequence
 from pathlib import Path
 
 from auto_research.benchmarks.appworld.home import PACKAGE, SETUP, Home, required
+from auto_research.benchmarks.appworld.scratch import Scratch
 from auto_research.benchmarks.appworld.worlds import World, Worlds, can_be_shut_in
 from auto_research.benchmarks.base import Scenario, Split, Task
 from auto_research.benchmarks.sealed import SealedHandle, SealedProcess
@@ -62,7 +62,7 @@ class AppWorldBenchmark:
         self._lock = threading.Lock()
         self._users = 0
         self._judge: SealedProcess | None = None
-        self._spool: tempfile.TemporaryDirectory[str] | None = None
+        self._scratch: Scratch | None = None
         self._worlds: Worlds | None = None
 
     def scenarios(self, split: Split, seed: int, limit: int | None = None) -> Sequence[Scenario]:
@@ -75,9 +75,8 @@ class AppWorldBenchmark:
         """Open the task's world anew; what AppWorld writes of it is kept in the folder `keep`."""
         with self._lock:
             if self._worlds is None:
-                self._spool = self._spool or tempfile.TemporaryDirectory(prefix="appworld-spool-")
-                spool = Path(self._spool.name)
-                self._worlds = Worlds(self._home, self._root, spool, unsafe=self._unsafe)
+                place = self._place()
+                self._worlds = Worlds(self._home, self._root, place, unsafe=self._unsafe)
             worlds = self._worlds
         return worlds.open(task.id, keep)
 
@@ -88,7 +87,8 @@ class AppWorldBenchmark:
             if self._judge is None:
                 module = "auto_research.benchmarks.appworld.inside.judge"
                 argv = [str(self._home.python), "-m", module, "--root", str(self._root)]
-                self._judge = SealedProcess(argv, self._home.environment())
+                variables = {**self._home.environment(), "TMPDIR": str(self._place())}
+                self._judge = SealedProcess(argv, variables)
             return SealedHandle(self._judge, self._release)
 
     def reference(self, task: Task) -> str:
@@ -150,10 +150,15 @@ class AppWorldBenchmark:
             raise UserError(f"a task cannot be read: {error!r}", where=str(path)) from None
         return Task(task, scenario, position, KIND, instruction, public)
 
+    def _place(self) -> Path:
+        """The folder for what worlds and judge write."""
+        self._scratch = self._scratch or Scratch()
+        return self._scratch.path
+
     def _release(self) -> None:
         """The last user of the judge lets go of every process.
 
-        The spool stays: what was done is handed in once more where a judge died.
+        The folder stays: what was done is handed in once more where a judge died.
         """
         with self._lock:
             self._users -= 1

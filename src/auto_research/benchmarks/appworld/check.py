@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from auto_research.benchmarks.appworld.home import Home
 from auto_research.benchmarks.appworld.inside.judge import unfold
+from auto_research.benchmarks.appworld.scratch import Scratch
 from auto_research.errors import UserError
 
 _NAME = "run"  # of the experiment and of the data set, in a root made for the purpose
@@ -24,15 +24,14 @@ def evaluated_by_appworld(
     `outputs` holds a file a task, as worlds keep them. A task without one, whose world ended early,
     is evaluated as if nothing had been done. Raises UserError.
     """
-    with tempfile.TemporaryDirectory(prefix="appworld-check-") as name:
-        place = Path(name)
+    with Scratch() as place:
         _make_root(place, root, tasks)
         for task in tasks:
             _put(place / "experiments" / "outputs" / _NAME / "tasks" / task, task, root, outputs)
         argv = [str(home.path / "venv" / "bin" / "appworld"), "evaluate", _NAME, _NAME]
         done = subprocess.run(
-            [*argv, "--root", name],
-            cwd=name,
+            [*argv, "--root", str(place)],
+            cwd=place,
             env=dict(home.environment()),
             capture_output=True,
             text=True,

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from auto_research.benchmarks.appworld.home import PACKAGE, Home
+from auto_research.benchmarks.appworld.scratch import Scratch
 from auto_research.benchmarks.base import Json, Observation
 from auto_research.errors import UserError
 
@@ -41,7 +42,7 @@ class Limits:
 class Worlds:
     """Opens the worlds of one data root. The server starts with the first; safe in threads.
 
-    `spool` is the folder for what AppWorld writes of each world.
+    What AppWorld writes of each world goes into the folder `spool`.
     """
 
     def __init__(
@@ -68,7 +69,7 @@ class Worlds:
             self._outputs(self._count - _SPOOLED).unlink(missing_ok=True)
             for attempt in (1, 2):
                 server = self._server = self._server or _Server(
-                    self._home, self._root, self._limits, unsafe=self._unsafe
+                    self._home, self._root, self._spool, self._limits, unsafe=self._unsafe
                 )
                 try:
                     pid, connection = server.world(task)
@@ -210,8 +211,10 @@ class _Files:
 class _Server:
     """The process that forks worlds."""
 
-    def __init__(self, home: Home, root: Path, limits: Limits, *, unsafe: bool) -> None:
-        self._place = tempfile.mkdtemp(prefix="appworld-worlds-")
+    def __init__(
+        self, home: Home, root: Path, spool: Path, limits: Limits, *, unsafe: bool
+    ) -> None:
+        self._place = tempfile.mkdtemp(prefix="worlds-", dir=spool)
         self._control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._lock = threading.Lock()
         hidden = {str(home.path), str(PACKAGE), str(PACKAGE.resolve())}
@@ -287,8 +290,9 @@ def _count(value: object) -> int:
 
 def can_be_shut_in(home: Home) -> str:
     """Why worlds cannot be isolated on this system; empty if they can."""
-    with tempfile.TemporaryDirectory(prefix="appworld-worlds-") as place:
-        argv = [str(home.python), "-m", "auto_research.benchmarks.appworld.inside.isolation", place]
+    module = "auto_research.benchmarks.appworld.inside.isolation"
+    with Scratch() as place:
+        argv = [str(home.python), "-m", module, str(place)]
         done = subprocess.run(argv, capture_output=True, env=home.environment(), check=False)
         lines = done.stderr.decode(errors="replace").strip().splitlines()
     if done.returncode == 0:
