@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import socket
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +26,34 @@ SHOP = task_of("shop", 0)  # the first of its scenario; it asks for apples
 def patient(waits: list[float] | None = None) -> Patience:
     """Waits no moment, but notes how long it should have."""
     return Patience(sleep=(waits if waits is not None else []).append)
+
+
+@dataclass(frozen=True)
+class Half:
+    """A part of a reply, after which the server says no more: it half-closes the line, or cuts it.
+
+    A line that is half closed stays open on the server's side until the end.
+    """
+
+    sent: bytes
+    cut: bool = False
+
+
+class HalfServer(ModelServer):
+    """A scripted server that may also break off in the middle."""
+
+    def _answer(self, handler: Any, reply: Any, request: Any) -> None:
+        if not isinstance(reply, Half):
+            super()._answer(handler, reply, request)
+            return
+        line = handler.connection
+        line.sendall(reply.sent)
+        handler.close_connection = True
+        if reply.cut:
+            line.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        else:
+            line.shutdown(socket.SHUT_WR)
+            self._over.wait()
 
 
 @dataclass

@@ -10,13 +10,14 @@ from typing import Any
 import pytest
 import toy_world
 from evaluating import Brought, library, metrics, rows
-from llm_cases import patient
-from model_server import MENDED, ModelServer, Reply, Say, Status, code, shopkeeper
+from llm_cases import Half, HalfServer, patient
+from model_server import MENDED, ModelServer, Raw, Reply, Say, Status, code, shopkeeper
 from rich.console import Console
 from shell import result
 
 from auto_research.agent_research.agents.llm.agent import LlmAgent
-from auto_research.agent_research.agents.llm.options import read_options
+from auto_research.agent_research.agents.llm.context import estimate
+from auto_research.agent_research.agents.llm.options import Limits, read_options
 from auto_research.agent_research.method import load_method
 from auto_research.errors import RunStopped, UserError
 from auto_research.evaluate import Evaluation, prepare
@@ -31,7 +32,8 @@ def prepared(server: str, method: str = "sage", **request: Any) -> Evaluation:
     """An evaluation in the toy shops by the agent `patient`: llm, but it waits no moment."""
     options = {"model": "scripted", "base_url": server, **request.pop("options", {})}
     settings = request.pop("settings", SLOTS if method == "sage" else ())
-    plugin = Brought(agents={"patient": lambda o: LlmAgent(read_options(o), None, patient())})
+    limits = Limits(reply_bytes=100_000)
+    plugin = Brought(agents={"patient": lambda o: LlmAgent(read_options(o), limits, patient())})
     registry = load_plugins([toy_world, plugin])
     defaults: dict[str, Any] = {
         "benchmark": "shops",
@@ -141,6 +143,40 @@ def test_calls_that_failed_are_charged_and_the_run_says_so(tmp_path: Path) -> No
         assert sum(row["model_calls"] for row in rows(run)) == server.calls > 9
         assert sum(row["tokens"] for row in rows(run)) == server.tokens
     assert metrics(run)["flags"] == ["model-calls-repeated"]
+
+
+TROUBLES: list[Any] = [
+    Status(429),
+    Status(500),
+    Status(503),
+    Half(b"HTTP/1.1 200 OK\r\ncontent-length: 90\r\n\r\n{"),
+    Half(b"", cut=True),
+    Raw(b'{"choices": []}'),
+    Say("word " * 40_000, usage=False),
+]
+
+
+def test_a_run_amid_every_trouble_is_charged_for_what_the_server_counted(tmp_path: Path) -> None:
+    run, asked, guessed = tmp_path / "run", 0, 0
+
+    def troubled(request: Any) -> Any:
+        nonlocal asked, guessed
+        asked += 1
+        if asked % 2:
+            return shopkeeper(request)
+        trouble = TROUBLES[asked // 2 % len(TROUBLES)]
+        if not (isinstance(trouble, Status) and trouble.code in (429, 503)):  # it may have read it
+            guessed += estimate(request["messages"])
+        return trouble
+
+    with HalfServer(troubled) as server:
+        prepared(server.url).run(run)
+        mine = rows(run)
+        assert sum(row["model_calls"] for row in mine) == server.calls == asked
+        assert sum(row["tokens"] for row in mine) == server.tokens + guessed
+    assert asked > 4 * len(TROUBLES) and all(row["success"] for row in mine)
+    assert any(row["written"] for row in mine) and any(row["uses"] for row in mine)
+    assert metrics(run)["flags"] == ["model-calls-repeated", "tokens-estimated"]
 
 
 def test_a_frozen_test_leaves_the_library_as_it_was(tmp_path: Path) -> None:

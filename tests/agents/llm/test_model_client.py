@@ -8,7 +8,7 @@ import traceback
 from pathlib import Path
 
 import pytest
-from llm_cases import attempt, patient
+from llm_cases import Half, HalfServer, attempt, patient
 from model_server import Drip, Raw, Reply, Say, Silence, Status, code
 from model_server import ModelServer as Scripted
 
@@ -67,13 +67,42 @@ def test_a_failure_that_may_pass_is_tried_again_and_charged(failure: Reply) -> N
         assert guessed == (0 if turned_away else 2 * estimate(ASKED))
 
 
+HEAD = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize("cut", [False, True], ids=["half-closed", "cut"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"",
+        HEAD + b"content-le",
+        HEAD + b'content-length: 500\r\n\r\n{"choi',
+        HEAD + b'transfer-encoding: chunked\r\n\r\n6\r\n{"choi',
+        HEAD + b'\r\n{"choi',
+        b"SSH-2.0 no web server\r\n",
+    ],
+    ids=["silent", "headers", "length", "chunk", "no-length", "no-http"],
+)
+def test_a_line_that_ends_in_the_middle_is_tried_again_at_once_and_charged(
+    sent: bytes, cut: bool
+) -> None:
+    meter, half = Meter(Budget()), Half(sent, cut)
+    with HalfServer([half, half, "At last."]) as server:  # type: ignore[list-item]
+        answer = ask(server.options(), meter)
+    assert answer.text == "At last." and len(answer.failures) == 2
+    assert "no reply in time" not in {failure.why for failure in answer.failures}
+    assert meter.totals["model_calls"] == server.calls == 3
+    assert meter.totals["tokens"] == server.tokens + 2 * estimate(ASKED)
+
+
 @pytest.mark.parametrize("slow", [Silence(), Drip()])
 def test_a_server_that_says_nothing_or_never_ends_is_not_waited_for_forever(slow: Reply) -> None:
     meter = Meter(Budget())
     with Scripted([slow, "At last."]) as server:
         answer = ask(server.options(), meter, seconds=1.5)
     assert answer.text == "At last." and answer.failures[0].why == "no reply in time"
-    assert meter.totals["model_calls"] == 2
+    assert meter.totals["model_calls"] == server.calls == 2
+    assert meter.totals["tokens"] == server.tokens + estimate(ASKED)
 
 
 def test_the_server_may_say_when_to_come_back() -> None:
