@@ -8,7 +8,7 @@ model, which is an order of magnitude faster than its reader and means the same.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import Any
 
@@ -54,6 +54,7 @@ class Judged:
     """One problem, ready for judging."""
 
     problem: Any
+    _verdicts: dict[tuple[Step, ...], bool] = field(default_factory=dict)
 
     @cached_property
     def _validator(self) -> Any:
@@ -63,6 +64,11 @@ class Judged:
 
     def valid(self, plan: Sequence[Step]) -> bool:
         """Whether `plan` can be done and reaches the goal; a plan that makes no sense is not."""
+        if (known := tuple(plan)) not in self._verdicts:
+            self._verdicts[known] = self._validate(plan)
+        return self._verdicts[known]
+
+    def _validate(self, plan: Sequence[Step]) -> bool:
         instances = self._instances(plan)
         if instances is None:
             return False

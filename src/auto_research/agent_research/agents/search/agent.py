@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib.resources import files
 
 from auto_research.agent_research.agents.base import Attempt
 from auto_research.agent_research.agents.search.advice import heed
 from auto_research.agent_research.agents.search.analogy import Analogy, find_analogy
 from auto_research.agent_research.agents.search.forward import Searcher
+from auto_research.agent_research.agents.search.memory import Memory
 from auto_research.agent_research.agents.search.programs import label
 from auto_research.agent_research.agents.search.question import answer
 from auto_research.agent_research.agents.search.story import Story, segment
@@ -30,6 +32,7 @@ from auto_research.benchmarks.base import Environment, Submission, Task
 from auto_research.errors import BudgetExceeded, UserError
 from auto_research.pddl import PddlError, Problem, Step, read_domain, read_problem
 
+_MET = 64  # problems that a process remembers
 EXECUTOR = files(__package__).joinpath("executor.py.txt").read_text()
 
 
@@ -68,6 +71,11 @@ class SearchAgent:
         self._sandbox.close()
 
 
+@lru_cache(maxsize=_MET)
+def _met(domain_text: str, problem_text: str) -> tuple[Problem, Memory]:
+    return read_problem(problem_text, read_domain(domain_text)), Memory()
+
+
 class SearchSession:
     """One task being worked on."""
 
@@ -76,8 +84,8 @@ class SearchSession:
         self._sandbox = sandbox
         self._analogies: dict[str, Analogy | None] = {}
         try:
-            domain = read_domain(task.observation["domain"])
-            self.problem: Problem = read_problem(task.observation["problem"], domain)
+            seen = task.observation
+            self.problem, self._memory = _met(seen["domain"], seen["problem"])
         except PddlError as error:
             raise UserError(f"the task cannot be read: {error}", where=task.id) from None
 
@@ -163,7 +171,9 @@ class SearchSession:
         texts = [skill for skill in skills if skill.kind == "text"]
         story.counsel = heed(texts, self._analogy, story.problem.domain, self.meter.spend)
         story.lines += story.counsel.lines
-        searcher = Searcher(story.problem, self.meter.spend, story.counsel.weights)
+        # What a trial has refuted or reached makes another problem of it.
+        memory = self._memory if story.problem is self.problem else None
+        searcher = Searcher(story.problem, self.meter.spend, story.counsel.weights, memory)
         story.searchers.append(searcher)
         best: tuple[int, World] | None = None
         exact = False

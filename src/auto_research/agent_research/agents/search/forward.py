@@ -11,33 +11,41 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from auto_research.agent_research.agents.search.facts import Index, unify
+from auto_research.agent_research.agents.search.memory import Charge, Memory
 from auto_research.pddl import Atom, Problem, Schema, Step, substitute
 from auto_research.pddl.strips import State, instantiate
 
-Charge = Callable[[str, int], None]
 NEUTRAL = 1  # what an action weighs that no advice speaks of, once advice was given
 
 
 class Searcher:
     """Forward search over one problem. Grounding happens once, on first use, and is charged.
 
-    `weights`: what each action weighs, by name; without any, all ways are alike.
+    `weights`: what each action weighs, by name; without any, all ways are alike. `memory` is that
+    of the problem, where it has been met before.
     """
 
     def __init__(
-        self, problem: Problem, charge: Charge, weights: Mapping[str, int] | None = None
+        self,
+        problem: Problem,
+        charge: Charge,
+        weights: Mapping[str, int] | None = None,
+        memory: Memory | None = None,
     ) -> None:
         self._problem, self._charge = problem, charge
         self._weights = weights or {}
+        self._memory = memory or Memory()
+        self._key = tuple(sorted(self._weights.items()))
         self._operators: _Operators | None = None
+        self._tried: Counter[str] = Counter()
 
     @property
     def tried(self) -> Mapping[str, int]:
         """By action, how many states it has led to in all searches so far."""
-        return self._operators.tried if self._operators is not None else {}
+        return self._tried
 
     def plan(
         self, start: State, goal: Iterable[Atom], limit: int | None = None
@@ -48,9 +56,31 @@ class Searcher:
         unit of kind ``expand``. Raises BudgetExceeded.
         """
         if self._operators is None:
-            self._operators = _Operators(self._problem, self._charge, self._weights)
-        undecidedgoals = [a for a in goal if a not in self._problem.static]
-        return self._operators.search(start, undecidedgoals, limit, self._charge)
+            self._operators = self._memory.recall(
+                self._key,
+                "ground",
+                self._charge,
+                lambda charge: _Operators(self._problem, charge, self._weights),
+            )
+        ends = self._operators.ends(start, [a for a in goal if a not in self._problem.static])
+        return None if ends is None else self._search(*ends, limit)
+
+    def _search(self, first: int, target: int, limit: int | None) -> list[Step] | None:
+        worked: list[Counter[str]] = []
+
+        def work(charge: Charge) -> tuple[list[Step] | None, Counter[str]]:
+            worked.append(Counter())
+            assert self._operators is not None
+            try:
+                return self._operators.search(first, target, limit, charge, worked[0]), worked[0]
+            finally:
+                self._tried += worked[0]
+
+        key = (self._key, first, target, limit)
+        steps, tried = self._memory.recall(key, "expand", self._charge, work)
+        if not worked:
+            self._tried += tried
+        return None if steps is None else list(steps)
 
 
 _Entry = tuple[int, int, int, int, Step]  # preconditions, what is kept, added; weight; the action
@@ -86,7 +116,6 @@ class _Operators:
             else:
                 self.always.append(entry)
         self._watched = sum(self.watching)
-        self.tried: Counter[str] = Counter()
 
     def mask(self, atoms: Iterable[Atom]) -> int:
         mask = 0
@@ -94,20 +123,23 @@ class _Operators:
             mask |= 1 << self.bit[atom]
         return mask
 
-    def search(
-        self, start: State, goal: Sequence[Atom], limit: int | None, charge: Charge
-    ) -> list[Step] | None:
+    def ends(self, start: State, goal: Sequence[Atom]) -> tuple[int, int] | None:
+        """The masks of start and goal; None if nothing leads to some of the goal."""
         if any(a not in self.bit for a in goal):
             return None
-        target = self.mask(goal)
-        first = self.mask(a for a in start if a in self.bit)
+        return self.mask(a for a in start if a in self.bit), self.mask(goal)
+
+    def search(
+        self, first: int, target: int, limit: int | None, charge: Charge, tried: Counter[str]
+    ) -> list[Step] | None:
+        """See `Searcher.plan`. Adds to `tried`, even where the units do not suffice."""
         if first & target == target:
             return []
         parents: dict[int, tuple[int, Step] | None] = {first: None}
         try:
             return self._expand(first, target, limit, charge, parents)
         finally:
-            self.tried.update(link[1][0] for link in parents.values() if link is not None)
+            tried.update(link[1][0] for link in parents.values() if link is not None)
 
     def _expand(
         self,
