@@ -207,7 +207,7 @@ def processes(word: str) -> list[int]:
     return found
 
 
-def gone(word: str, seconds: float = 60.0) -> bool:
+def gone(word: str, seconds: float = 240.0) -> bool:
     """Whether all of those processes end in time."""
     deadline = time.monotonic() + seconds
     while processes(word):

@@ -106,6 +106,37 @@ def test_methods_run_with_a_model_and_are_compared_at_one_budget(
         assert [row["success"] for row in runs[0] if row["phase"] == "test"] == [True] * 3
 
 
+@pytest.mark.parametrize("spoiled", [False, True])
+def test_what_breaks_in_a_world_is_mended_saved_and_defined_in_the_next_unless_the_block_fails(
+    mini: SharedBenchmark, errands: Errands, tmp_path: Path, spoiled: bool
+) -> None:
+    # a default that no later world can work out, in a function that ran well where it was written
+    spare = "\n\ndef spare(word=first):\n    return word\n\n\nspare()"
+
+    def erring(request: Mapping[str, Any]) -> Reply:
+        said = errands(request)
+        assert isinstance(said, Say) and said.text is not None
+        if "def sign_in" not in said.text:
+            return said
+        if len(request["messages"]) == 2:
+            return Say(said.text.replace("show_account_passwords", "show_account_words"))
+        return Say(said.text.replace("\n```", f"\n\nfirst = 1{spare}\n```" if spoiled else "\n```"))
+
+    run = tmp_path / "run"
+    with ModelServer(erring) as server:
+        evaluation(server, mini, method="sage-paper", train_scenarios=0).run(run)
+        mine = rows(run)
+        assert sum(row["model_calls"] for row in mine) == server.calls
+        assert sum(row["tokens"] for row in mine) == server.tokens
+    assert all(row["success"] for row in mine)
+    assert [row["steps"] for row in mine] == [2, *([2, 2] if spoiled else [1, 1])] * 2
+    for row in mine[1:3] + mine[4:]:
+        dropped = {use["detail"] == "the block was dropped" for use in row["uses"]}
+        assert dropped == {spoiled} and any(use["called"] for use in row["uses"]) == (not spoiled)
+    saved = [skill.source for skill in library(run) if getattr(skill, "name", "") == "sign_in"]
+    assert saved and not any("show_account_words" in source for source in saved)
+
+
 def verdicts(thing: Any) -> Iterator[Verdict]:
     """The sealed verdicts in what an operator was given."""
     if isinstance(thing, Verdict):
@@ -121,7 +152,7 @@ def verdicts(thing: Any) -> Iterator[Verdict]:
 
 
 class Seen:
-    """What operators saw at test: skills by the task they were given in, and sealed verdicts."""
+    """What operators saw at test: a task's whole library, and sealed verdicts."""
 
     skills: ClassVar[list[tuple[Task, list[Any]]]] = []
     verdicts: ClassVar[list[Verdict]] = []
@@ -150,7 +181,8 @@ def recording() -> list[type[Operator]]:
             choice: Choice = super().choose(task, library, ctx)
             if ctx.phase == "test":
                 Seen.look(task, dict(library.skills))
-                Seen.skills.append((task, [library.skills[i] for i in choice.ranked]))
+                Seen.skills.append((task, list(library.skills.values())))
+                assert bool(choice.ranked) == bool(library.skills)
             return choice
 
     class Update(update):  # type: ignore[misc, valid-type]
