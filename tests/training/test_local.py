@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,6 @@ import pytest
 from auto_research.agent_research.agents.micro.checkpoint import content_hash
 from auto_research.agent_research.run import RunDir
 from auto_research.errors import UserError
-from auto_research.training.backends import Progress
 from auto_research.training.log import read_log
 from tests.training.local_cases import config, train, untrained
 
@@ -59,6 +59,23 @@ def test_a_training_killed_at_any_moment_ends_with_the_same_model(
 ) -> None:
     out = tmp_path / "killed"
     _train_and_kill(out, start, moment)
+    train(out, config(start), resume=True)
+    _assert_equal(whole, out)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("tenth", range(10))
+def test_a_training_killed_while_it_writes_ends_with_the_same_model(
+    whole: Path, start: Path, tmp_path: Path, tenth: int
+) -> None:
+    """Ten moments, evenly over all that is written: just before what was written is durable."""
+    with pytest.MonkeyPatch.context() as patch:
+        writes, settle = [], os.fsync
+        patch.setattr(os, "fsync", lambda file: (writes.append(file), settle(file)))
+        train(tmp_path / "counted", config(start))
+    assert len(writes) >= 10
+    out = tmp_path / "killed"
+    _killed_while_writing(out, start, 1 + tenth * len(writes) // 10)
     train(out, config(start), resume=True)
     _assert_equal(whole, out)
 
@@ -121,18 +138,43 @@ def test_another_papers_method_trains_through_the_same_backend(start: Path, tmp_
 
 def _train_and_kill(out: Path, start: Path, moment: int) -> None:
     """Train in a child that is killed, as by ``kill -9``, when it tells of its `moment`-th step."""
+    fatal = _Fatal(moment)
+    _dies(lambda: train(out, config(start), told=lambda progress: fatal()))
+
+
+def _killed_while_writing(out: Path, start: Path, moment: int) -> None:
+    """The same just before its `moment`-th write is durable."""
+
+    def work() -> None:
+        settle, fatal = os.fsync, _Fatal(moment)
+
+        def fsync(file: int) -> None:
+            fatal()
+            settle(file)
+
+        os.fsync = fsync
+        train(out, config(start))
+
+    _dies(work)
+
+
+class _Fatal:
+    """Kills this process when it is called for the `moment`-th time."""
+
+    def __init__(self, moment: int) -> None:
+        self.left = moment
+
+    def __call__(self) -> None:
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _dies(work: Callable[[], None]) -> None:
     child = os.fork()
     if child == 0:
-        count = 0
-
-        def told(progress: Progress) -> None:
-            nonlocal count
-            count += 1
-            if count == moment:
-                os.kill(os.getpid(), signal.SIGKILL)
-
         try:
-            train(out, config(start), told=told)
+            work()
         finally:
             os._exit(1)
     _, status = os.waitpid(child, 0)

@@ -56,15 +56,19 @@ _UNITS = 10_000  # of an episode: the expert is not what a budget is for
 
 
 class Mixture(BaseModel):
-    """How often the expert works in which style (weights), with skills at hand and without."""
+    """How often the expert works in which style (weights), with skills at hand and without.
+
+    Mostly in the skill format, as the paper's first stage is. From a start with as many plain
+    demonstrations a policy drops its definitions, whatever the reward pays for them.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    plain: float = Field(default=0.5, ge=0)
-    define: float = Field(default=0.5, ge=0)
-    plain_with_skills: float = Field(default=0.4, ge=0)
-    define_with_skills: float = Field(default=0.2, ge=0)
-    library: float = Field(default=0.4, ge=0)
+    plain: float = Field(default=0.2, ge=0)
+    define: float = Field(default=0.8, ge=0)
+    plain_with_skills: float = Field(default=0.15, ge=0)
+    define_with_skills: float = Field(default=0.15, ge=0)
+    library: float = Field(default=0.7, ge=0)
 
     def draw(self, rng: random.Random, skills: bool) -> Style:
         """The style of the next task. Raises ValueError if none has a weight."""

@@ -24,7 +24,7 @@ class Rl(_Part):
     `temperature` is that of the samples. The clipping and the mean are those of `grpo.Objective`.
     """
 
-    iterations: int = Field(default=60, ge=0)
+    iterations: int = Field(default=80, ge=0)
     groups: int = Field(default=12, ge=1)
     minibatches: int = Field(default=2, ge=1)
     learning_rate: float = Field(default=1.5e-4, gt=0)

@@ -71,9 +71,9 @@ class SftConfig(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    steps: int = Field(default=800, ge=1)
+    steps: int = Field(default=1500, ge=1)
     batch: int = Field(default=16, ge=1)
-    demonstrations: int = Field(default=12_000, ge=1)
+    demonstrations: int = Field(default=20_000, ge=1)
     mixture: Mixture = Mixture()
     learning_rate: float = Field(default=1.6e-3, gt=0)
     warmup: int = Field(default=50, ge=0)
@@ -81,9 +81,9 @@ class SftConfig(BaseModel):
     weight_decay: float = Field(default=0.01, ge=0)
     max_norm: float = Field(default=1.0, gt=0)
     stop_at: float | None = Field(default=0.45, gt=0, le=1)
-    validate_every: int = Field(default=50, ge=1)
+    validate_every: int = Field(default=100, ge=1)
     validation_scenarios: int = Field(default=40, ge=1)
-    save_every: int = Field(default=100, ge=1)
+    save_every: int = Field(default=500, ge=1)
     width: int = Field(default=96, ge=2)
     layers: int = Field(default=3, ge=1)
     heads: int = Field(default=4, ge=1)
