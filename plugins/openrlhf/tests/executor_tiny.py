@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import json
 import math
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -172,24 +173,26 @@ def tokenizer_of(texts: Sequence[str]) -> Any:
 def trained(tokenizer: Any, conversations: Sequence[Shown], *, most: int = 400) -> Any:
     """A model that gives the replies in `conversations` about as often as LIKELY says."""
     import torch
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers import LlamaConfig, LlamaForCausalLM
 
     torch.manual_seed(0)
     torch.set_num_threads(1)
-    config = Qwen2Config(
-        vocab_size=VOCABULARY + 8,
-        hidden_size=96,
-        intermediate_size=192,
-        num_hidden_layers=2,
-        num_attention_heads=4,
-        num_key_value_heads=2,
-        max_position_embeddings=CONTEXT,
-        tie_word_embeddings=True,
-        eos_token_id=tokenizer.eos_token_id,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
+    config = (
+        LlamaConfig(  # of another family the tokenizer would be loaded with that family's rules
+            vocab_size=VOCABULARY + 8,
+            hidden_size=96,
+            intermediate_size=192,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            num_key_value_heads=2,
+            max_position_embeddings=CONTEXT,
+            tie_word_embeddings=True,
+            eos_token_id=tokenizer.eos_token_id,
+            pad_token_id=tokenizer.pad_token_id,
+            bos_token_id=None,
+        )
     )
-    model = Qwen2ForCausalLM(config)
+    model = LlamaForCausalLM(config)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     rows = [(torch.tensor([ids]), ranges) for ids, ranges in conversations]
     for step in range(most):
@@ -208,6 +211,17 @@ def trained(tokenizer: Any, conversations: Sequence[Shown], *, most: int = 400) 
         optimizer.step()
         optimizer.zero_grad()
     raise RuntimeError(f"after {most} steps the replies are as shown with {likely:.3f} only")
+
+
+def made(base: Path) -> Path:
+    """The model under `base`, made if it is not there yet.
+
+    ``AUTO_RESEARCH_TINY`` names a folder for one that outlives the tests.
+    """
+    folder = Path(os.environ.get("AUTO_RESEARCH_TINY") or base / "tiny")
+    if not (folder / "rows.jsonl").exists():
+        main(folder)
+    return folder
 
 
 def main(folder: Path) -> None:

@@ -39,6 +39,8 @@ ENGINE = {
 def main(words: Sequence[str] | None = None) -> int:
     """Train as the flags say; a line of JSON a step on stdout."""
     args = nested(vars(parser_of("train_ppo_ray").parse_args(words)))
+    told = "OpenRLHF's parts on a CPU, in the place of train_ppo_ray"
+    print(f"on_cpu: {told}", file=sys.stderr, flush=True)
     for name, value in ENGINE.items():
         os.environ.setdefault(name, value)
     Path(args.ckpt.path).mkdir(parents=True, exist_ok=True)
