@@ -62,8 +62,13 @@ def job_script(plan: Plan) -> str:
 
 
 def environment(cluster: Cluster) -> dict[str, str]:
-    """Variables of every process of the job. The trainer's own defaults, then the config's."""
+    """Variables of every process of the job. The trainer's own defaults, then the config's.
+
+    The trainer names some of them again when it joins Ray, which ends the job unless Ray is told
+    that it may.
+    """
     return {
+        "RAY_OVERRIDE_JOB_RUNTIME_ENV": "1",
         "TOKENIZERS_PARALLELISM": "true",
         "NCCL_DEBUG": "WARN",
         "RAY_ENABLE_ZERO_COPY_TORCH_TENSORS": "1",
