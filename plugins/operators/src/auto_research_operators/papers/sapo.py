@@ -185,7 +185,8 @@ class LikelihoodRetrieval(RetrievalPolicy):
             return None
         tried = self.banks.gains
         order = sorted(waiting, key=lambda s: (-fit[s.id], len(tried.get(s.id, ())), s.id))
-        return order[(int(number) - 1) % len(order)]
+        nth = int(number) if number.isdecimal() else 1  # others' rollouts say plain "with"
+        return order[(nth - 1) % len(order)]
 
     def learn(self, group: CreditedGroup, ctx: Context) -> None:
         self.banks.take(group)
