@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from auto_research.agent_research.agents.search.analogy import Analogy
+from auto_research.agent_research.agents.search.arguments import in_order, sequence, texts
 from auto_research.agent_research.agents.search.facts import Facts, unify
 from auto_research.agent_research.agents.search.joining import Joiner
 from auto_research.agent_research.agents.search.ladder import LADDER, Frame, Freedom
@@ -23,7 +24,6 @@ Charge = Callable[[str, int], None]
 MAX_BINDINGS = 8
 MAX_CANDIDATES = 64  # of which the least lacking are kept
 MAX_DEPTH = 60
-MAX_LENGTH = 1000  # of a text or a tuple that skill code passes
 
 
 class Halted(Exception):
@@ -132,9 +132,9 @@ class World:
         `via` too): what usually held is then to be brought about.
         """
         firm = [self._atom(c) for c in conditions]
-        chain = [self._atom(c) for c in _sequence(via)]
-        usual = [self._atom(c) for c in _sequence(given)]
-        names = ["?" + w for w in _texts(wanted)]
+        chain = [self._atom(c) for c in sequence(via)]
+        usual = [self._atom(c) for c in sequence(given)]
+        names = ["?" + w for w in texts(wanted)]
         if self._exhausted():
             return []
         self.spend("rule")
@@ -175,10 +175,10 @@ class World:
         self, wanted: object, goals: object, like: object, *conditions: object
     ) -> list[tuple[str, ...]]:
         """As `match`, where the facts `like` must also be among `goals`, each another one."""
-        given = [self._atom(g) for g in _sequence(goals)]
-        wishes = [self._atom(g) for g in _sequence(like)]
+        given = [self._atom(g) for g in sequence(goals)]
+        wishes = [self._atom(g) for g in sequence(like)]
         rest = [self._atom(c) for c in conditions]
-        names = ["?" + w for w in _texts(wanted)]
+        names = ["?" + w for w in texts(wanted)]
         self.spend("rule")
         found: dict[tuple[str, ...], None] = {}
         bindings: list[dict[str, str]] = [{}] if len(given) == len(wishes) else []
@@ -250,12 +250,12 @@ class World:
 
     def missing(self, facts: object) -> list[Atom]:
         """Those of `facts` that do not hold, in order; they become needs of the open subgoal."""
-        atoms = tuple(self._atom(f) for f in _sequence(facts))
+        atoms = tuple(self._atom(f) for f in sequence(facts))
         if self.halted:
             raise Halted(self.halted)
         if self._frames:
             self._frames[-1].needs = atoms
-        originals = [_texts(f) for f in _sequence(facts)]
+        originals = [texts(f) for f in sequence(facts)]
         return [o for o, a in zip(originals, atoms, strict=True) if not self._holds(a)]
 
     def _holds(self, atom: Atom) -> bool:
@@ -303,16 +303,10 @@ class World:
 
     def ordered(self, goals: object, hints: object) -> list[tuple[str, ...]]:
         """`goals` sorted so that one that builds on another (see `hints`) comes after it."""
-        left = [_texts(g) for g in _sequence(goals)]
-        rules = [tuple(_sequence(h)) for h in _sequence(hints)]
-        if len(left) > len(self.problem.goal):
+        asked = [texts(g) for g in sequence(goals)]
+        if len(asked) > len(self.problem.goal):
             raise ValueError("more goals than the task has")
-        out: list[tuple[str, ...]] = []
-        while left:
-            free = [g for g in left if not any(_waits(g, o, rules) for o in left if o != g)]
-            out.append((free or left)[0])
-            left.remove(out[-1])
-        return out
+        return in_order(asked, [tuple(sequence(h)) for h in sequence(hints)])
 
     def _atom(self, value: object) -> Atom:
         words = self._words(value)
@@ -320,35 +314,7 @@ class World:
         return (names.get(words[0], words[0]), *words[1:])
 
     def _words(self, value: object) -> tuple[str, ...]:
-        words = _texts(value)
+        words = texts(value)
         if not words:
             raise ValueError("an empty fact or action")
         return words
-
-
-def _waits(
-    goal: tuple[str, ...], other: tuple[str, ...], hints: Sequence[tuple[object, ...]]
-) -> bool:
-    for hint in hints:
-        if len(hint) != 4 or goal[0] != hint[0] or other[0] != hint[2]:
-            continue
-        i, j = hint[1], hint[3]
-        if isinstance(i, int) and isinstance(j, int) and goal[i + 1] == other[j + 1]:
-            return True
-    return False
-
-
-def _texts(value: object) -> tuple[str, ...]:
-    """A tuple of texts, none of them long. Anything else may be endless to look at."""
-    texts: list[str] = []
-    for item in _sequence(value):
-        if not isinstance(item, str) or len(item) > MAX_LENGTH:
-            raise ValueError("expected short texts")
-        texts.append(item)
-    return tuple(texts)
-
-
-def _sequence(value: object) -> Sequence[object]:
-    if isinstance(value, (list, tuple)) and len(value) <= MAX_LENGTH:
-        return value
-    raise ValueError("expected a tuple, and a short one")
