@@ -65,6 +65,8 @@ class Cluster:
                 *(f"--num-gpus={GPUS}", f"--num-cpus={cpus}", "--block"),
                 f"--min-worker-port={20100 + 400 * number}",
                 f"--max-worker-port={20450 + 400 * number}",
+                # As on machines of their own: a node unpacks a job's files again over another's.
+                f"--temp-dir={self.folder / str(number)}",
                 "--object-store-memory=100000000",
             ],
             stdout=log,
@@ -141,7 +143,6 @@ def two_nodes(cpus: int = 4) -> Iterator[Cluster]:
     try:
         found.start(
             "--head",
-            f"--temp-dir={found.folder}",
             "--node-ip-address=127.0.0.1",
             f"--port={PORT}",
             f"--dashboard-port={DASHBOARD}",
