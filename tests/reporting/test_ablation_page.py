@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 import io
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import browser
 import example_ablation
 import example_run
 import pytest
-from markupsafe import escape
+from page_checks import LOADED, asked_for, out_of_figures, scrolls_sideways
 from rich.console import Console
 
 from auto_research.errors import UserError
 from auto_research.reporting.training_html import write_ablation
 from auto_research.reporting.training_tables import ablation_table
 
-needs_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
-LOADED = "document.readyState === 'complete'"
 ROWS = "return [...document.querySelectorAll('#{} tbody tr')].map(row => row.innerText)"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as window:
-        yield window
 
 
 @pytest.fixture(scope="module")
@@ -36,19 +26,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     )
 
 
-@needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_never_scrolls_sideways(
     chromium: browser.Browser, page: Path, width: int, dark: bool
 ) -> None:
     chromium.open(page, width=width, dark=dark, ready=LOADED)
-    chromium.run("for (const d of document.querySelectorAll('details')) d.open = true")
-    assert chromium.run("return document.documentElement.scrollWidth - innerWidth") <= 0
+    assert not scrolls_sideways(chromium)
     assert chromium.log() == []
 
 
-@needs_browser
 def test_hostile_text_does_nothing_and_is_shown(chromium: browser.Browser, page: Path) -> None:
     chromium.open(page, ready=LOADED)
     assert chromium.alert() == ""
@@ -56,7 +43,6 @@ def test_hostile_text_does_nothing_and_is_shown(chromium: browser.Browser, page:
     assert "<script>alert(1)" in chromium.run("return document.body.innerText")
 
 
-@needs_browser
 def test_the_papers_rows_stand_below_the_arm_that_answers_to_them(
     chromium: browser.Browser, page: Path
 ) -> None:
@@ -69,7 +55,6 @@ def test_the_papers_rows_stand_below_the_arm_that_answers_to_them(
     assert rows[at + 2].startswith("GRPO alone")
 
 
-@needs_browser
 def test_a_difference_has_both_intervals_and_its_agreement(
     chromium: browser.Browser, page: Path
 ) -> None:
@@ -84,7 +69,6 @@ def test_a_difference_has_both_intervals_and_its_agreement(
     assert rows[1].strip() == "paper has no figure"
 
 
-@needs_browser
 def test_every_curve_has_a_name_a_description_and_a_line_an_arm(
     chromium: browser.Browser, page: Path
 ) -> None:
@@ -106,26 +90,13 @@ def test_every_curve_has_a_name_a_description_and_a_line_an_arm(
     assert len(set(strokes)) == len(strokes) == 8
 
 
-@needs_browser
 def test_marks_and_words_lie_within_their_figure(chromium: browser.Browser, page: Path) -> None:
     chromium.open(page, ready=LOADED)
-    outside = chromium.run(
-        "return [...document.querySelectorAll('svg.chart')].flatMap(svg => {"
-        " const box = svg.getBoundingClientRect();"
-        " return [...svg.querySelectorAll('line, polyline, polygon, text')].filter(part => {"
-        "  const own = part.getBoundingClientRect();"
-        "  return own.left < box.left - 1 || own.right > box.right + 1 || own.top < box.top - 1"
-        "   || own.bottom > box.bottom + 1; }).map(part => part.outerHTML) })"
-    )
-    assert outside == []
+    assert out_of_figures(chromium) == []
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert "script-src" not in text and "default-src 'none'" in text
-    plain = text.replace(str(escape(example_run.ATTACK)), "")
-    assert plain != text
-    assert re.findall(r"(?:src=|href=|url\()[\"']?[^#\"'][^\s>]*", plain) == []
+    assert asked_for(page) == []
     assert [path.name for path in page.parent.iterdir()] == ["ablation.html"]
 
 

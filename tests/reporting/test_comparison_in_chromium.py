@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import browser
 import example_run
 import pytest
 from compared_runs import Did, lines, write
-from markupsafe import escape
+from page_checks import LOADED, asked_for, out_of_figures, scrolls_sideways
 
 from auto_research.comparison.table import compared
 from auto_research.errors import UserError
 from auto_research.reporting.comparison_html import write_comparison
 
-needs_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
-LOADED = "document.readyState === 'complete'"
 WARNING = f"split differs {example_run.ATTACK}"
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as window:
-        yield window
 
 
 @pytest.fixture(scope="module")
@@ -52,19 +42,16 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_comparison(folder / "out", told, found)
 
 
-@needs_browser
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_never_scrolls_sideways(
     chromium: browser.Browser, page: Path, width: int, dark: bool
 ) -> None:
     chromium.open(page, width=width, dark=dark, ready=LOADED)
-    chromium.run("for (const d of document.querySelectorAll('details')) d.open = true")
-    assert chromium.run("return document.documentElement.scrollWidth - innerWidth") <= 0
+    assert not scrolls_sideways(chromium)
     assert chromium.log() == []
 
 
-@needs_browser
 def test_hostile_text_does_nothing_and_is_shown(chromium: browser.Browser, page: Path) -> None:
     chromium.open(page, ready=LOADED)
     assert chromium.alert() == ""
@@ -74,7 +61,6 @@ def test_hostile_text_does_nothing_and_is_shown(chromium: browser.Browser, page:
     assert text.count("<script>alert(1)") >= 3  # the warning, the table, the task figure
 
 
-@needs_browser
 def test_the_table_has_a_line_a_method_with_its_figures(
     chromium: browser.Browser, page: Path
 ) -> None:
@@ -90,7 +76,6 @@ def test_the_table_has_a_line_a_method_with_its_figures(
     assert chromium.run(cells) == [head] * 4
 
 
-@needs_browser
 def test_every_figure_has_a_name_and_a_description(chromium: browser.Browser, page: Path) -> None:
     chromium.open(page, ready=LOADED)
     told = chromium.run(
@@ -107,27 +92,13 @@ def test_every_figure_has_a_name_and_a_description(chromium: browser.Browser, pa
     assert told[1][1] == words
 
 
-@needs_browser
 def test_marks_and_words_lie_within_their_figure(chromium: browser.Browser, page: Path) -> None:
     chromium.open(page, ready=LOADED)
-    outside = chromium.run(
-        "return [...document.querySelectorAll('svg.chart')].flatMap(svg => {"
-        " const box = svg.getBoundingClientRect();"
-        " return [...svg.querySelectorAll('circle, line, polyline, text')].filter(part => {"
-        "  const own = part.getBoundingClientRect();"
-        "  return own.left < box.left - 1 || own.right > box.right + 1 || own.top < box.top - 1"
-        "   || own.bottom > box.bottom + 1; }).map(part => part.outerHTML) })"
-        ".filter(html => !html.includes('alert'))"
-    )
-    assert outside == []
+    assert [part for part in out_of_figures(chromium) if "alert" not in part] == []
 
 
 def test_the_page_is_one_file_that_asks_for_nothing(page: Path) -> None:
-    text = page.read_text(encoding="utf-8")
-    assert "script-src" not in text and "default-src 'none'" in text
-    plain = text.replace(str(escape(example_run.ATTACK)), "")
-    assert plain != text
-    assert re.findall(r"(?:src=|href=|url\()[\"']?[^#\"'][^\s>]*", plain) == []
+    assert asked_for(page) == []
     assert [path.name for path in page.parent.iterdir()] == ["comparison.html"]
 
 

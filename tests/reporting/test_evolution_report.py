@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import browser
@@ -17,14 +16,6 @@ from auto_research.reporting.evolution import (
     write_evolution_report,
 )
 from auto_research.reporting.front import Dot, front, fronts
-
-needs_browser = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as window:
-        yield window
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +69,6 @@ def test_a_directory_without_a_search_is_refused(tmp_path: Path) -> None:
         write_evolution_report(tmp_path)
 
 
-@needs_browser
 @pytest.mark.parametrize("width", [1280, 390])
 def test_the_page_never_scrolls_sideways_and_runs_nobodys_code(
     chromium: browser.Browser, hostile: Path, width: int
@@ -93,7 +83,6 @@ def test_the_page_never_scrolls_sideways_and_runs_nobodys_code(
     assert chromium.log() == []
 
 
-@needs_browser
 def test_a_trial_opens_to_its_episodes_and_they_to_their_transcripts(
     chromium: browser.Browser, hostile: Path
 ) -> None:
@@ -111,7 +100,6 @@ def test_a_trial_opens_to_its_episodes_and_they_to_their_transcripts(
     assert "<script>" in words  # shown, not run
 
 
-@needs_browser
 def test_the_claim_the_front_and_the_failure_are_there_to_read(
     chromium: browser.Browser, hostile: Path
 ) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import browser
@@ -10,15 +9,7 @@ import pytest
 
 from auto_research.reporting.html import write_report
 
-pytestmark = pytest.mark.skipif(bool(browser.missing()), reason=browser.missing())
-
 TAB, ENTER, SPACE = "\ue004", "\ue007", " "
-
-
-@pytest.fixture(scope="module")
-def chromium(tmp_path_factory: pytest.TempPathFactory) -> Iterator[browser.Browser]:
-    with browser.chromium(tmp_path_factory.mktemp("profile")) as window:
-        yield window
 
 
 @pytest.mark.parametrize("dark", [False, True])
