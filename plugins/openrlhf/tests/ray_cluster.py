@@ -30,13 +30,19 @@ def installed() -> bool:
 
 
 def eventually(
-    what: Callable[[], Any], wanted: Callable[[Any], bool], within: float = PATIENCE
+    what: Callable[[], Any],
+    wanted: Callable[[Any], bool],
+    within: float = PATIENCE,
+    every: float = 0.2,
 ) -> Any:
-    """What `what` gives once it is as wanted. Fails if that takes too long."""
+    """What `what` gives once it is as wanted, asked for `every` so many seconds.
+
+    Fails if that takes too long.
+    """
     end = time.monotonic() + within
     while not wanted(found := what()):
         assert time.monotonic() < end, f"still {found!r}"
-        time.sleep(0.2)
+        time.sleep(every)
     return found
 
 

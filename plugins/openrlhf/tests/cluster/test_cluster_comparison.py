@@ -142,7 +142,8 @@ def done(cluster: Cluster, tmp_path_factory: pytest.TempPathFactory) -> Dispatch
     told = _said("dispatch", *asked, *where)
     assert (told["program"], len(told["jobs"])) == (PROGRAM, len(METHODS))
     runs = folder / "runs" / "all"
-    jobs = eventually(lambda: _said("jobs", "list", "--out", runs), _none_is_open, PATIENCE)
+    listed = ("jobs", "list", "--out", runs)
+    jobs = eventually(lambda: _said(*listed), _none_is_open, PATIENCE, every=10)
     logs = {job["job"]: _shell("jobs", "logs", job["job"], "--out", runs) for job in jobs}
     assert {job["state"] for job in jobs} == {"succeeded"}, "\n".join(logs.values())
     collected = _said("dispatch", "collect", runs)
