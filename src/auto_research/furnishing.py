@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Literal, TypeVar
 
 from auto_research.agent_research.agents.base import Agent, ReadsReferences
 from auto_research.agent_research.budget import Phase
-from auto_research.agent_research.catalog import find
+from auto_research.agent_research.catalog import Entry, find
 from auto_research.agent_research.config import Feedback
 from auto_research.agent_research.method import Method
 from auto_research.agent_research.workers import Workplace
 from auto_research.benchmarks.base import Benchmark, Evaluator, Referenced, Split, world_opener
+from auto_research.errors import AutoResearchError, UserError
 from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import Registry, load_plugins
+
+Made = TypeVar("Made", Agent, Benchmark)
+Options = TypeVar("Options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +78,7 @@ def opened(request: EvalRequest, registry: Registry, benchmark: Benchmark) -> Wo
 def opened_benchmark(request: EvalRequest, registry: Registry) -> Benchmark:
     """The benchmark of that name with the request's options. Raises UserError."""
     options = BenchmarkOptions(request.data_dir, request.exclude, request.unsafe_worlds)
-    return find("benchmark", request.benchmark, registry.benchmarks)(options)
+    return made("benchmark", request.benchmark, registry.benchmarks, options)
 
 
 def opened_agent(request: EvalRequest, registry: Registry, benchmark: Benchmark) -> Agent:
@@ -80,10 +86,36 @@ def opened_agent(request: EvalRequest, registry: Registry, benchmark: Benchmark)
 
     One that reads answers is shown where, if the benchmark has reference programs.
     """
-    agent: Agent = find("agent", request.agent, registry.agents)(request.agent_options)
+    agent: Agent = made("agent", request.agent, registry.agents, request.agent_options)
     if isinstance(agent, ReadsReferences) and isinstance(benchmark, Referenced):
         agent.read_from(benchmark)
     return agent
+
+
+def made(
+    kind: Literal["agent", "benchmark"],
+    name: str,
+    entries: Mapping[str, Entry[Callable[[Options], Made]]],
+    options: Options,
+) -> Made:
+    """What the plugin that registered `name` makes of the options.
+
+    Raises UserError if there is no such name, if an option is wrong, and if the plugin fails.
+    """
+    make = find(kind, name, entries)
+    try:
+        thing = make(options)
+    except AutoResearchError:
+        raise
+    except Exception as error:
+        at = traceback.extract_tb(error.__traceback__)[-1]
+        what = f"{kind} {name!r} cannot be made: {type(error).__name__}: {error}"
+        where = f"plugin {entries[name].plugin!r}, {at.filename}:{at.lineno}"
+        raise UserError(what, where=where) from error
+    if not isinstance(thing, Agent if kind == "agent" else Benchmark):
+        what = f"{kind} {name!r} is none: its plugin made a {type(thing).__name__}"
+        raise UserError(what, where=f"plugin {entries[name].plugin!r}")
+    return thing
 
 
 def _evaluators(benchmark: Benchmark, request: EvalRequest) -> dict[Phase, Evaluator]:

@@ -212,7 +212,7 @@ def test_ctrl_c_is_exit_130(tmp_path: Path) -> None:
     )
     ended = shell("methods", "list", **environment)
     assert ended.returncode == 130
-    assert "Traceback" not in ended.stderr
+    assert ended.stderr == "stopped; a run that had begun goes on with --resume\n"
 
 
 def test_a_reader_that_goes_away_is_not_an_error_worth_a_traceback() -> None:

@@ -6,12 +6,13 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from types import FrameType
 
 
 @contextmanager
 def interrupts_put_off() -> Iterator[None]:
-    """An interrupt inside waits until the block ends; a process started inside never gets one.
+    """An interrupt inside waits until the block ends.
 
     Only the main thread gets interrupts, so in another one this does nothing.
     """
@@ -32,3 +33,12 @@ def interrupts_put_off() -> Iterator[None]:
         signal.signal(signal.SIGINT, handler)
         if caught:
             signal.raise_signal(signal.SIGINT)
+
+
+@contextmanager
+def deaf_processes() -> Iterator[None]:
+    """A process of `multiprocessing` that is started inside never gets an interrupt."""
+    # The first process to start would start it, and it lets interrupts through again.
+    resource_tracker.ensure_running()
+    with interrupts_put_off():
+        yield

@@ -21,7 +21,7 @@ from auto_research.agent_research.chain import (
     ChainOutcome,
     attempt_chain,
 )
-from auto_research.agent_research.interrupts import interrupts_put_off
+from auto_research.agent_research.interrupts import deaf_processes
 from auto_research.agent_research.method import Operators
 from auto_research.benchmarks.base import Evaluator, OpenWorld
 from auto_research.errors import UserError
@@ -154,7 +154,7 @@ class ProcessWorkers:
         )
 
     def run(self, jobs: Sequence[ChainJob]) -> Iterator[ChainOutcome]:
-        with interrupts_put_off():  # this process alone stops the run and says so
+        with deaf_processes():  # this process alone stops the run and says so
             outcomes = self._pool.map(_run, jobs)
         return self._told(outcomes)
 

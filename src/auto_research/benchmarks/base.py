@@ -130,6 +130,7 @@ class Referenced(Protocol):
 OpenWorld = Callable[[Task, Path | None], Environment]
 
 
+@runtime_checkable
 class Benchmark(Protocol):
     """Yields public scenarios per split and opens the sealed evaluator that judges them."""
 

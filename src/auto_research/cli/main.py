@@ -1,16 +1,20 @@
 """The command line: global options, the sub-commands, and how each kind of failure ends.
 
-Bad input: one line on stderr, exit 2. Ctrl-C: exit 130. A bug keeps its traceback, exit 1.
+Bad input, and a disk that takes no more: one line on stderr, exit 2. Ctrl-C: exit 130. A bug keeps
+its traceback, exit 1.
 """
 
 from __future__ import annotations
 
+import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from auto_research.cli.ablate import ablate
 from auto_research.cli.agent_eval import agent_eval
@@ -30,8 +34,24 @@ from auto_research.cli.session import Session
 from auto_research.cli.train import train
 from auto_research.errors import UserError
 
+# What the machine is to blame for. Any other OSError that comes as far as here is a bug.
+FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO}
+
+
+class Commands(TyperGroup):
+    """The sub-commands. One that says nothing of an interrupt itself has it said here."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            print("stopped; a run that had begun goes on with --resume", file=sys.stderr)
+            raise typer.Exit(130) from None
+
+
 app = typer.Typer(
     name="auto-research",
+    cls=Commands,
     help="Compare skill-library methods for agents, honestly, at one budget.",
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # locals can hold keys
@@ -82,8 +102,10 @@ def main(arguments: Sequence[str] | None = None, plugins: Sequence[object] = ())
 
     `plugins` are further plugin objects. Always raises SystemExit, save for a bug.
     """
+    _open_streams()
     try:
         try:
+            _check(sys.argv[1:] if arguments is None else arguments)
             app(arguments, prog_name="auto-research", obj=tuple(plugins))
         finally:
             sys.stdout.flush()  # here, where a reader that has gone away can still be handled
@@ -91,6 +113,36 @@ def main(arguments: Sequence[str] | None = None, plugins: Sequence[object] = ())
         print(f"error: {error}", file=sys.stderr)
         sys.exit(2)
     except BrokenPipeError:
-        # The interpreter flushes once more at exit; let it flush into nothing.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_go_of_stdout()
         sys.exit(1)
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _let_go_of_stdout()
+        mend = "make room; a run that had begun goes on with --resume"
+        failed = UserError(f"cannot write: {error.strerror}", where=error.filename or "", mend=mend)
+        print(f"error: {failed}", file=sys.stderr)
+        sys.exit(2)
+
+
+def _open_streams() -> None:
+    """Text that the terminal's encoding lacks is escaped; a stream that is closed takes all."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w"))
+        elif isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+
+
+def _check(arguments: Sequence[str]) -> None:
+    """Raises UserError for an argument with bytes that are no text: nothing could tell of it."""
+    for word in arguments:
+        if not word.isascii() and any("\ud800" <= letter <= "\udfff" for letter in word):
+            mend = "write it in UTF-8, in a locale that has it"
+            raise UserError(f"an argument is no text: {word!a}", mend=mend)
+
+
+def _let_go_of_stdout() -> None:
+    # The interpreter flushes once more at exit; let it flush into nothing.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

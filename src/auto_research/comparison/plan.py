@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from auto_research.agent_research.catalog import find
 from auto_research.agent_research.method import Method, load_method
 from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.runner import Progressed
@@ -18,8 +17,7 @@ from auto_research.benchmarks.base import Json
 from auto_research.benchmarks.shared import SharedBenchmark
 from auto_research.errors import UserError
 from auto_research.evaluate import Evaluation, prepare
-from auto_research.furnishing import EvalRequest
-from auto_research.hookspecs import BenchmarkOptions
+from auto_research.furnishing import EvalRequest, made, opened_benchmark
 from auto_research.plugins import Registry
 from auto_research.shared_training import run_from_training
 
@@ -46,10 +44,8 @@ class Plan:
         self._methods = methods
         self._seeds = seeds
         self._request = request
-        options = BenchmarkOptions(request.data_dir, request.exclude)
-        make = find("benchmark", request.benchmark, registry.benchmarks)
-        self._benchmark = SharedBenchmark(make(options))
-        agent = find("agent", request.agent, registry.agents)(request.agent_options)
+        self._benchmark = SharedBenchmark(opened_benchmark(request, registry))
+        agent = made("agent", request.agent, registry.agents, request.agent_options)
         self.reads_answers = agent.reads_answers
         agent.close()
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 
-from auto_research.agent_research.catalog import find
 from auto_research.agent_research.config import code_hash
 from auto_research.agent_research.method import Method
 from auto_research.agent_research.operators import SLOTS
@@ -23,7 +22,7 @@ from auto_research.evolution.direction import (
 )
 from auto_research.evolution.search import enumerates
 from auto_research.evolution.space import Space
-from auto_research.furnishing import EvalRequest
+from auto_research.furnishing import EvalRequest, made
 from auto_research.plugins import Registry
 
 TRAINING_AT_MOST = 32  # episodes a train scenario that a trial's own unit budget pays for
@@ -107,7 +106,7 @@ def plan(request: EvolveRequest, registry: Registry) -> Plan:
             f"the method {BASELINE!r}, which champions are held against, is not installed",
             mend="install plugins/sage",
         )
-    agent = find("agent", request.agent, registry.agents)(request.agent_options)
+    agent = made("agent", request.agent, registry.agents, request.agent_options)
     if agent.reads_answers:
         raise UserError(f"agent {request.agent!r} reads answers, so nothing can be learnt from it")
     agent.close()

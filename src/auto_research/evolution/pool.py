@@ -17,13 +17,14 @@ from multiprocessing import connection, get_context
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 
-from auto_research.agent_research.interrupts import interrupts_put_off
-from auto_research.errors import AutoResearchError, UserError
-from auto_research.evolution.trial import Bench, Job, Outcome
+from auto_research.agent_research.interrupts import deaf_processes
+from auto_research.errors import UserError
+from auto_research.evolution.trial import Bench, Job, Outcome, TrialEvaluator
 
 GRACE = 10.0  # seconds for an idle worker to close what it holds
 WALL_TIME = "wall-time"  # flags: what a clock, or another process, decided
 WORKER_DIED = "worker-died"
+RESUME = "the same command with --resume goes on from there"
 
 
 @dataclass(slots=True)
@@ -112,7 +113,10 @@ class Pool:
             return self._dismissed(worker, "its process died", WORKER_DIED)
         if isinstance(answer, Outcome):
             return answer
-        raise UserError(f"a worker cannot go on: {answer}")
+        # What stopped it often says itself how the search is gone on with.
+        raise UserError(
+            f"a worker cannot go on: {answer}", mend="" if "--resume" in answer else RESUME
+        )
 
     def _dismissed(self, worker: _Worker, reason: str, flag: str) -> Outcome:
         worker.process.kill()
@@ -126,7 +130,7 @@ class Pool:
         process = self._context.Process(
             target=_serve, args=(self._bench, there, self._far_end), daemon=True
         )
-        with interrupts_put_off():  # this process alone hears Ctrl-C, and says so
+        with deaf_processes():  # this process alone hears Ctrl-C, and says so
             process.start()
         there.close()
         self._workers.append(_Worker(process, here))
@@ -136,18 +140,20 @@ class Pool:
 def _serve(bench: Bench, line: Connection, leash: Connection) -> None:
     threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
     os.dup2(2, 1)  # what an operator prints is no result of the command
-    evaluate = bench()
+    evaluate: TrialEvaluator | None = None
     while True:
         try:
             job = line.recv()
         except (EOFError, OSError):
             break
         try:
+            evaluate = evaluate or bench()  # here, since no method is to blame if it fails
             answer: Outcome | str = evaluate(job)
-        except AutoResearchError as error:
-            answer = str(error)
+        except Exception as error:
+            answer = str(error) or type(error).__name__
         line.send(answer)
-    evaluate.close()
+    if evaluate is not None:
+        evaluate.close()
 
 
 def _end_with(leash: Connection) -> None:

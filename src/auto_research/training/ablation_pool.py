@@ -16,7 +16,7 @@ from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Literal, Protocol, TypeVar
 
-from auto_research.agent_research.interrupts import interrupts_put_off
+from auto_research.agent_research.interrupts import deaf_processes
 from auto_research.errors import AutoResearchError
 from auto_research.training.backends import Progress, Told
 
@@ -85,7 +85,7 @@ def run_jobs(
                     process = context.Process(
                         target=_serve, args=(work, job, there, far_end), daemon=True
                     )
-                    with interrupts_put_off():  # this process alone hears Ctrl-C, and says so
+                    with deaf_processes():  # this process alone hears Ctrl-C, and says so
                         process.start()
                     there.close()
                     running.append(_Running(job, process, here))

@@ -50,6 +50,7 @@ class Session(Protocol):
         """Skills for an edit request. Raises BudgetExceeded."""
 
 
+@runtime_checkable
 class Agent(Protocol):
     """Opens a session a task. An agent that reads answers says so in `reads_answers`."""
 
