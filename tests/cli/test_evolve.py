@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -49,11 +50,19 @@ class StartedSearch(shell.Started):
 
 
 def evolve(
-    out: Path, *arguments: object, direction: str = DIRECTION, **more: str
+    out: Path,
+    *arguments: object,
+    direction: str = DIRECTION,
+    at_start: Callable[[], None] | None = None,
+    **more: str,
 ) -> subprocess.CompletedProcess[str]:
     command = [*COMMAND, *SIZES, "--direction", direction, "--out", out, *arguments]
     return subprocess.run(
-        [*map(str, command)], capture_output=True, text=True, env=shell.environment(**more)
+        [*map(str, command)],
+        capture_output=True,
+        text=True,
+        env=shell.environment(**more),
+        preexec_fn=at_start,
     )
 
 
@@ -236,6 +245,43 @@ def test_a_search_killed_at_any_moment_goes_on_to_the_same_bytes(
     resumed = evolve(tmp_path, "--resume")
     assert resumed.returncode == 0, resumed.stderr
     assert files(tmp_path) == files(whole)
+
+
+def no_large_files() -> None:
+    """As a full disk: no file may be larger than some skill library."""
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60 * 1024, 60 * 1024))
+
+
+def test_a_disk_that_is_full_fails_no_genome_and_the_search_goes_on_to_the_same_bytes(
+    whole: Path, tmp_path: Path
+) -> None:
+    ended = evolve(tmp_path, at_start=no_large_files)
+    assert ended.returncode == 2
+    [line] = [text for text in ended.stderr.splitlines() if text.startswith("error")]
+    assert "a worker cannot go on: the disk failed on the skill library" in line
+    assert "--resume" in line
+    assert "Traceback" not in ended.stderr
+    assert trials(tmp_path) == []
+    resumed = evolve(tmp_path, "--resume")
+    assert resumed.returncode == 0, resumed.stderr
+    assert files(tmp_path) == files(whole)
+
+
+def test_a_model_server_that_is_gone_fails_no_genome_in_the_search_or_on_test(
+    tmp_path: Path,
+) -> None:
+    agent = ("--agent", "served", "--generations", 1)
+    for gone, lines in (("validation", 0), ("test", 4)):
+        arguments = (*agent, *(["--resume"] if lines else []))
+        ended = evolve(tmp_path / "gone", *arguments, BROKEN_SERVER=gone, **broken())
+        assert ended.returncode == 2
+        assert "a worker cannot go on: the model server gave no reply" in ended.stderr
+        assert len(trials(tmp_path / "gone")) == lines
+        assert not (tmp_path / "gone" / NAME / "result.json").exists()
+    for out, resume in (("gone", ["--resume"]), ("calm", [])):
+        ended = evolve(tmp_path / out, *agent, *resume, **broken())
+        assert ended.returncode == 0, ended.stderr
+    assert files(tmp_path / "gone") == files(tmp_path / "calm")
 
 
 @pytest.fixture

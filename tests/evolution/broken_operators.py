@@ -1,11 +1,19 @@
-"""A plugin of operators that break a search in every way: each fills one slot of `sage`."""
+"""A plugin of operators that break a search in every way: each fills one slot of `sage`.
+
+Its agent `served` stands for one whose model server can be gone: for every task of the scenarios
+whose names begin with the environment variable ``BROKEN_SERVER``.
+"""
 
 from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from small_world import TellingAgent, TellingSession
+
+from auto_research.agent_research.agents.base import Attempt
+from auto_research.agent_research.budget import Meter
 from auto_research.agent_research.library import Change, LibraryView
 from auto_research.agent_research.operators import (
     Chain,
@@ -18,8 +26,10 @@ from auto_research.agent_research.operators import (
     Reward,
     Rollout,
 )
-from auto_research.benchmarks.base import Scenario
-from auto_research.hookspecs import hookimpl
+from auto_research.agent_research.skill import Skill
+from auto_research.benchmarks.base import Environment, Scenario, Task
+from auto_research.errors import RunStopped
+from auto_research.hookspecs import AgentFactory, hookimpl
 
 
 class Update(LibraryUpdate):
@@ -101,6 +111,24 @@ class Shouts(LibraryUpdate):
     ) -> Sequence[Change]:
         print("so there")
         return ()
+
+
+class ServedSession(TellingSession):
+    def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
+        gone = os.environ.get("BROKEN_SERVER")
+        if gone and self.task.scenario.startswith(gone):
+            raise RunStopped("the model server gave no reply")
+        return super().attempt(skills, world)
+
+
+class ServedAgent(TellingAgent):
+    def session(self, task: Task, meter: Meter) -> ServedSession:
+        return ServedSession(self.settings, self._sandbox, task, meter)
+
+
+@hookimpl
+def register_agents() -> Mapping[str, AgentFactory]:
+    return {"served": lambda options: ServedAgent()}
 
 
 @hookimpl

@@ -18,7 +18,7 @@ from auto_research.evolution.claim import best, differences, read_final_run, ver
 from auto_research.evolution.genome import Genome, genome_of
 from auto_research.evolution.lineage import lineage
 from auto_research.evolution.plan import Plan
-from auto_research.evolution.pool import Pool
+from auto_research.evolution.pool import RESUME, Pool
 from auto_research.evolution.record import EvolveDir, Trial, outcome_of
 from auto_research.evolution.search import Fitness, Place, open_arms, rounds
 from auto_research.evolution.trial import Bench, Job, Outcome
@@ -34,8 +34,19 @@ def evolve(
 ) -> dict[str, Json]:
     """Carry the search out in `path`, and give what `result.json` then holds.
 
-    Raises UserError, also if every genome failed.
+    Raises UserError, also if every genome failed, and if the machine or what runs on it did.
     """
+    try:
+        return _evolve(planned, path, workers, resume, told)
+    except BrokenPipeError:  # nobody reads what is told
+        raise
+    except OSError as error:
+        raise UserError(
+            f"the search cannot go on: {error.strerror or error}", where=str(path), mend=RESUME
+        ) from error
+
+
+def _evolve(planned: Plan, path: Path, workers: int, resume: bool, told: Told) -> dict[str, Json]:
     units = planned.trial.config.run_units or 0
     most = ENDLESS * max(1, units // planned.trial.config.budget_units)
     bench = Bench(planned.trial.request, planned.final, most)

@@ -11,7 +11,7 @@ import re
 import shutil
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -20,12 +20,14 @@ from auto_research.agent_research.catalog import MethodSource
 from auto_research.agent_research.durable import write_atomic
 from auto_research.agent_research.method import resolve_method
 from auto_research.agent_research.metrics import Metrics
+from auto_research.agent_research.operators import Operator
 from auto_research.agent_research.rows import EpisodeRow
 from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.workers import Workplace
 from auto_research.benchmarks.base import Benchmark, Json
-from auto_research.errors import AutoResearchError, EvaluatorError
+from auto_research.errors import AutoResearchError
 from auto_research.evaluate import Evaluation, prepare
+from auto_research.evolution.blame import ends_search
 from auto_research.evolution.search import Fitness, fitness_of
 from auto_research.furnishing import EvalRequest
 from auto_research.plugins import Registry, load_plugins
@@ -79,6 +81,10 @@ class Endless(AutoResearchError):
     """A training phase that goes on and on."""
 
 
+class Unfinished(AutoResearchError):
+    """An evaluation that came to nothing by no fault of its method: another try may tell."""
+
+
 @dataclass(frozen=True, slots=True)
 class Bench:
     """Makes a worker's `Evaluator`; everything is looked up anew there. `trial` and `final` are
@@ -94,21 +100,25 @@ class Bench:
 
 
 class TrialEvaluator:
-    """Evaluates one method after another. Never raises for what a method does."""
+    """Evaluates one method after another. Never raises for what a method does.
+
+    What no method is to blame for is raised, so that nothing is written down of it.
+    """
 
     def __init__(self, bench: Bench, registry: Registry) -> None:
         self.bench, self.registry = bench, registry
         self._benchmark: Benchmark | None = None
         self._here: Workplace | None = None
+        self._operators: Sequence[Operator] = ()
 
     def __call__(self, job: Job) -> Outcome:
-        """Raises EvaluatorError if the sealed evaluator cannot be started."""
+        """Raises Unfinished if what failed was not the method, but the disk or a server, say."""
         try:
             return self._final(job) if job.final else self._trial(job)
-        except EvaluatorError:
-            raise
         except (Exception, SystemExit) as error:
             self.close()  # a call that was broken off may have left anything behind
+            if why := ends_search(error, self._operators):
+                raise Unfinished(why) from error
             if job.final:
                 return Outcome(_line(error))
             failed = Outcome(_line(error), units=_units(_spent(job.path)))
@@ -140,7 +150,9 @@ class TrialEvaluator:
         return Outcome()
 
     def _prepared(self, job: Job, request: EvalRequest) -> Evaluation:
+        self._operators = ()
         method = resolve_method(MethodSource(job.method, "genome"), self.registry)
+        self._operators = [*method.build(self.registry).by_slot().values()]
         found = prepare(replace(request, method=method), self.registry, self._benchmark)
         self._benchmark = found.benchmark
         return found
