@@ -101,6 +101,103 @@ def test_what_is_excluded_is_left_out(text: str) -> None:
     assert searched(text) == {**PAPERS, "update": {"sage.evolve"}}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "never use sage.save",
+        "avoid using sage.save",
+        "without using sage.save",
+        "no use of sage.save",
+        "do not use sage.save",
+        "don't use sage.save",
+        "Don’t try sage.save!",
+        "sage.save should not be used",
+        "不要使用 sage.save",
+        "不要用 sage.save",
+        "别使用 sage.save",
+        "不想用 sage.save",
+        "sage.save 不要用",
+        "do not keep sage.save",
+        "try everything, do not use sage.save; without the controls",
+    ],
+)
+def test_what_is_not_to_be_used_is_left_out(text: str) -> None:
+    found = read(text)
+    assert found.unknown == ()
+    assert (set(found.searched["update"]) - {"none"}, found.fixed) == ({"sage.evolve"}, {})
+
+
+def test_controls_that_are_not_to_be_tried_are_left_out() -> None:
+    assert searched("do not try controls") == PAPERS
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "do not change the reward, try other updates",
+        "don't change the reward, try other updates",
+        "don't try to change the reward, try other updates",
+        "no changes to the reward, try other updates",
+        "rather than vary the reward, try other updates",
+        "do not improve the reward, try other updates",
+        "不要改变奖励，尝试其他更新",
+        "奖励不要改变，尝试其他更新",
+        "别替换奖励，尝试其他更新",
+    ],
+)
+def test_what_is_not_to_be_changed_is_kept(text: str) -> None:
+    assert searched(text) == {"update": PAPERS["update"]}
+    assert fixed(text)["reward"] == "sage.skill-integrated"
+    assert read(text).unknown == ()
+
+
+@pytest.mark.parametrize("text", ["do not fix the reward", "奖励不要固定", "不要固定奖励"])
+def test_a_slot_that_is_not_to_be_fixed_is_searched(text: str) -> None:
+    assert searched(text) == {"reward": PAPERS["reward"]}
+    assert read(text).unknown == ()
+
+
+@pytest.mark.parametrize("text", ["do not leave out sage.save", "不要排除 sage.save"])
+def test_what_is_not_to_be_left_out_is_used(text: str) -> None:
+    assert searched(text) == {"update": {"sage.save"}}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "不要降低成功率",
+        "不要让成功率降低",
+        "成本不要提高",
+        "do not raise cost",
+        "don't increase cost",
+        "no cost increase",
+        "never lower success, lower cost",
+        "lower cost without lowering success",
+        "raise success without raising cost",
+    ],
+)
+def test_an_objective_that_is_not_to_become_worse_is_what_a_search_does(text: str) -> None:
+    assert searched(text) == PAPERS
+    assert read(text).unknown == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("do not", ("do not",)),
+        ("ignore cost", ("ignore",)),
+        ("try sage and sage.save without", ("without",)),
+        ("all operators except sgae", ("sgae (did you mean 'sage'?)", "except")),
+        ("without lowering sage's success", ("without",)),
+        ("🎉", ("🎉",)),
+        ("combine sage with 🎉 operators", ("🎉",)),
+        ("+ +", ("+ +",)),
+    ],
+)
+def test_a_denial_of_nothing_and_mere_signs_are_told(text: str, told: tuple[str, ...]) -> None:
+    assert read(text).unknown == told
+
+
 def test_an_exclusion_of_one_slot_leaves_the_others() -> None:
     found = searched("all operators except sage's update")
     assert found["update"] == {"none", "control.trace", "sage.save"}
@@ -157,6 +254,9 @@ def test_the_reading_in_words() -> None:
         ("higher cost", "cost up"),
         ("提高成本", "cost up"),
         ("降低成功率", "success down"),
+        ("do not raise success", "success down"),
+        ("不要降低成本", "cost up"),
+        ("keep sage, without sage", "kept and to be left out"),
         ("keep sage's reward without sage.skill-integrated", "kept and to be left out"),
         ("keep sage.save; keep sage's update", "update is to be fixed to sage.save and to"),
         ("sage.save without sage.save", "leaves no operator for update"),
@@ -185,6 +285,10 @@ WORDS = [
     "keep",
     "保留",
     "without",
+    "not",
+    "don't",
+    "不要",
+    "change",
     "除了",
     "以外",
     "try",

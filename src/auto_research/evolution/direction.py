@@ -15,6 +15,7 @@ from auto_research.agent_research.operators import SLOTS, Slot
 from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError, did_you_mean
 from auto_research.evolution.genome import Allele
+from auto_research.evolution.objectives import check_objectives
 from auto_research.evolution.segments import Mode, Segment, segments
 from auto_research.evolution.space import Space, alleles
 from auto_research.evolution.words import Word, read_words, vocabulary
@@ -58,8 +59,12 @@ class Reading:
 def read_direction(text: str, catalog: Catalog) -> Reading:
     """The reading of `text`. Raises UserError if it contradicts itself or leaves nothing."""
     words = list(read_words(text, vocabulary(_names(catalog))))
-    _check_objectives(words)
-    return _Reader(catalog, list(segments(words))).reading(_unknown(words, catalog))
+    check_objectives(words)
+    said = list(segments(words))
+    unknown = _unknown(words, said, catalog)
+    if not (unknown or any(letter.isalnum() for letter in text)):
+        unknown = (text.strip()[:40],) if text.strip() else ()
+    return _Reader(catalog, [segment for segment in said if segment]).reading(unknown)
 
 
 def space_of(reading: Reading, catalog: Catalog) -> Space:
@@ -103,14 +108,17 @@ def _names(catalog: Catalog) -> dict[str, str]:
     return {name.lower(): name for name in [*names, *catalog.methods]}
 
 
-def _unknown(words: Iterable[Word], catalog: Catalog) -> tuple[str, ...]:
-    """What was not understood, each once, with the name that may be meant."""
+def _unknown(words: Iterable[Word], said: Iterable[Segment], catalog: Catalog) -> tuple[str, ...]:
+    """What was not understood, each once, with the name that may be meant.
+
+    After it the exclude words that exclude nothing.
+    """
     lost = dict.fromkeys(word.value[:40] for word in words if word.kind == "unknown")
     told = []
     for word in list(lost)[:20]:
         mend = did_you_mean(word, _names(catalog)) if word.isascii() and len(word) > 2 else ""
         told.append(f"{word} ({mend})" if mend.startswith("did") else word)
-    return tuple(told)
+    return (*told, *dict.fromkeys(segment.denial for segment in said if segment.lost))
 
 
 class _Reader:
@@ -203,6 +211,8 @@ class _Reader:
                 raise _contradiction(f"{kept[0]} is to be kept and to be left out")
             return self._allele(slot, kept[0], self.fixed[slot][kept[0]])
         base = self.base.slots()[slot]
+        if not pool and self.kept_whole and base.use in barred:
+            raise _contradiction(f"{base.use} is to be kept and to be left out")
         if not pool and named and base.use not in barred:
             return Allele.of(slot, base)
         uses = [use for use in pool or self._papers(slot) if use not in barred]
@@ -285,24 +295,3 @@ def _contradiction(what: str) -> UserError:
     return UserError(
         f"the direction contradicts itself: {what}", where="--direction", mend="say one of the two"
     )
-
-
-def _check_objectives(words: Sequence[Word]) -> None:
-    """Raises UserError where the direction asks for less success or for more cost.
-
-    "up" and "down" words belong to the objective right beside them, to the one where they make
-    sense if there is one on both sides; further off they go forward.
-    """
-    said = [word for word in words if word.kind not in ("stop", "unknown")]
-    good = {"success": "up", "cost": "down"}
-    for number, word in enumerate(said):
-        if word.kind not in ("up", "down"):
-            continue
-        beside = said[max(0, number - 1) : number] + said[number + 1 : number + 2]
-        near = [w.value for w in beside if w.kind == "objective" and w.value in good]
-        if near and not any(good[objective] == word.kind for objective in near):
-            raise UserError(
-                f"the direction asks for {near[0]} {word.kind}",
-                where="--direction",
-                mend="a search raises joint success and lowers total cost",
-            )

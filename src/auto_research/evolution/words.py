@@ -28,10 +28,15 @@ Kind = Literal[
     "unknown",
 ]
 
+CHANGE = "change"  # a use word that, denied, says keep: "do not change the reward"
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A phrase of the text with what it is: `value` is the slot, name, group or objective."""
+    """A phrase of the text with what it is: `value` is the slot, name, group or objective.
+
+    Of an exclude word it is the phrase itself, to be told; of a use word `CHANGE` or nothing.
+    """
 
     kind: Kind
     value: str
@@ -55,18 +60,23 @@ _PHRASES: Mapping[tuple[Kind, str], str] = {
         | 其他 | 其它 | 别的 | 不同 | 其余 | 新""",
     ("keep", ""): """keep | keeps | keeping | kept | fix | fixed | fixing | hold | holding
         | retain | retaining | preserve | preserving | freeze | frozen | unchanged
-        | 保留 | 固定 | 保持 | 不变 | 不动 | 锁定 | 沿用""",
+        | 保留 | 固定 | 保持 | 不变 | 不动 | 别动 | 不要动 | 锁定 | 沿用""",
     ("exclude", ""): """without | exclude | excludes | excluding | excluded | except | except for
         | apart from | other than | rather than | instead of | but not | not | no | drop
         | dropping | avoid | avoiding | omit | omitting | never | leave out | leaving out
+        | do not | dont | cannot | no more | no longer | neither | nor | skip | skipping | ignore
+        | ignoring | remove | removing | stop | refrain from
         | 除 | 除了 | 除去 | 排除 | 不用 | 不要 | 不使用 | 不含 | 不包括 | 不考虑 | 去掉 | 去除
-        | 没有 | 避免 | 禁用 | 别用 | 无""",
-    ("use", ""): """try | trying | use | using | combine | combining | mix | mixing | search
-        | searching | explore | exploring | vary | varying | change | changing | swap | replace
-        | recombine | evolve | optimise | optimize | 组合 | 结合 | 混合 | 重组 | 尝试 | 试试 | 试
-        | 搜索 | 探索 | 用 | 使用 | 采用 | 改变 | 改动 | 替换 | 换 | 换成 | 改进 | 优化 | 进化
-        | 演化
-        | 以外 | 之外 | 外""",
+        | 没有 | 避免 | 禁用 | 别用 | 无 | 不 | 别 | 勿 | 请勿 | 切勿 | 不必 | 不能 | 不可 | 不得
+        | 不许 | 不准 | 不应 | 不该 | 不再 | 无需 | 禁止 | 停用 | 跳过 | 忽略 | 剔除""",
+    ("use", ""): """try | tries | tried | trying | use | uses | used | using | combine | combined
+        | combining | mix | mixed | mixing | search | searched | searching | explore | explored
+        | exploring | recombine | 组合 | 结合 | 混合 | 重组 | 尝试 | 试试 | 试 | 搜索 | 探索 | 用
+        | 使用 | 采用 | 换成 | 以外 | 之外 | 外""",
+    ("use", CHANGE): """vary | varied | varying | change | changes | changed | changing | swap
+        | swapped | swapping | replace | replaced | replacing | modify | modified | modifying
+        | alter | altered | altering | touch | evolve | optimise | optimize | 改变 | 改动 | 改
+        | 修改 | 更改 | 变更 | 变动 | 调整 | 替换 | 更换 | 换 | 换掉 | 改进 | 优化 | 进化 | 演化""",
     ("objective", "success"): """success | successes | success rate | joint success | joint
         | joint success rate | solved | 成功 | 成功率 | 联合成功率 | 联合成功""",
     ("objective", "cost"): """cost | costs | total cost | average cost | expense | spending
@@ -86,6 +96,7 @@ _PHRASES: Mapping[tuple[Kind, str], str] = {
         | each | any | some | both | only | just | please | also | together | method | methods
         | operator | operators | skill | skills | library | libraries | rule | rules | policy
         | policies | slot | slots | approach | way | ways | i | we | you | want | like | let | s
+        | do | does | must | should | need | not only | not just | been | ever
         | possible | rest | still | agent | agents | find | good | best | one | ones | into | same
         | 与 | 和 | 及 | 以及 | 跟 | 同 | 的 | 地 | 得 | 把 | 将 | 请 | 在 | 上 | 中 | 里 | 来
         | 想 | 要
@@ -97,6 +108,7 @@ _PHRASES: Mapping[tuple[Kind, str], str] = {
         | 还 | 且
         | 并 | 或 | 或者 | 一起 | 进行 | 目标 | 方向 | 一个 | 一些 | 几个 | 我 | 我们 | 智能体
         | 它
+        | 不仅 | 不但 | 不只 | 不断 | 特别 | 分别 | 希望 | 需要 | 被 | 应该 | 必须
         | 它们 | 了 | 吧 | 呢 | 下 | 时 | 之间 | 里的 | 中的 | 代理""",
 }
 _BREAKS = frozenset(",;.!?:，；。！？：\n")
@@ -108,17 +120,17 @@ _LONGEST = 3  # Latin words in a phrase
 def vocabulary(names: Mapping[str, str]) -> dict[str, Word]:
     """Every phrase that is understood; `names` maps what is installed, in small letters."""
     known = {
-        phrase.strip(): Word(kind, value)
+        phrase: Word(kind, phrase if kind == "exclude" else value)
         for (kind, value), phrases in _PHRASES.items()
-        for phrase in phrases.split("|")
+        for phrase in (" ".join(words.split()) for words in phrases.split("|"))
     }
-    known |= {" ".join(phrase.split()): word for phrase, word in known.items()}
     return known | {name: Word("name", value) for name, value in names.items()}
 
 
 def read_words(text: str, known: Mapping[str, Word]) -> Iterator[Word]:
     """The words of a text in order. Never fails: what is not known comes out as such."""
     plain = unicodedata.normalize("NFKC", text).lower()
+    plain = re.sub(r"\b[a-z]+n['’]t\b", " not ", plain)  # don't
     plain = re.sub(r"(?<=[a-z0-9])['’]s?\b", " ", plain)  # sage's
     pieces = _PIECE.findall(plain)
     at = 0
@@ -134,6 +146,8 @@ def read_words(text: str, known: Mapping[str, Word]) -> Iterator[Word]:
             yield Word("break", "")
         elif any(letter.isalnum() for letter in piece):
             yield from _unspaced(piece, known)
+        elif unicodedata.category(piece[0]) == "So":  # a picture
+            yield Word("unknown", piece)
         # any other sign joins what stands beside it, as "and" does
         else:
             yield Word("stop", "")
