@@ -2,7 +2,8 @@
 
 PyYAML alone reads ``1e-6`` as text, ``on`` as true, ``12:30:00`` as 45000, and keeps the last
 of two equal keys. Here only ``true`` and ``false`` are booleans, numbers are decimal, and
-duplicate keys, aliases and tags are refused.
+duplicate keys, aliases and tags are refused. What `yaml.safe_dump` wrote is read by its own rules
+for scalars, under the same bounds.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError
 
 DEEPEST = 50  # levels of nesting; PyYAML's time grows with their square
+LONGEST = 1_000_000  # bytes; PyYAML takes seconds for each million, comments too
+LARGEST = 2**63  # of whole numbers in what a program wrote, in amount
 
 
 class _Loader(yaml.SafeLoader):
@@ -73,8 +76,41 @@ yaml.add_constructor("tag:yaml.org,2002:float", _float, Loader=_Loader)
 yaml.add_constructor("tag:yaml.org,2002:map", _mapping, Loader=_Loader)
 
 
+class _Written(_Loader):
+    """YAML 1.1's scalars, as `yaml.safe_dump` has them in mind; what looks like a date is text."""
+
+
+_SCALARS = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float")}
+_Written.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in found if tag in _SCALARS]
+    for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def _written_int(loader: _Written, node: yaml.Node) -> int:
+    assert isinstance(node, yaml.ScalarNode)  # nothing else resolves to a number
+    value = loader.construct_yaml_int(node)
+    if abs(value) > LARGEST:
+        raise _at(node, f"{node.value[:20]}... is too large a number")
+    return value
+
+
+def _written_float(loader: _Written, node: yaml.Node) -> float:
+    assert isinstance(node, yaml.ScalarNode)
+    value = loader.construct_yaml_float(node)
+    if not math.isfinite(value):
+        raise _at(node, f"{node.value[:20]} is no finite number")
+    return value
+
+
+yaml.add_constructor("tag:yaml.org,2002:int", _written_int, Loader=_Written)
+yaml.add_constructor("tag:yaml.org,2002:float", _written_float, Loader=_Written)
+
+
 def _refuse_riddles(text: str) -> None:
     """An alias makes gigabytes of a few lines, a tag makes an object, depth takes for ever."""
+    if len(text) > LONGEST:
+        raise ValueError(f"longer than {LONGEST:,} characters")
     depth = 0
     for event in yaml.parse(text, Loader=_Loader):
         depth += isinstance(event, yaml.CollectionStartEvent)
@@ -112,9 +148,23 @@ def dump(data: Json) -> str:
 
 def parse(text: str, *, where: str = "") -> Json:
     """The plain data in `text`. Raises UserError naming `where`, line and column."""
+    return _parsed(text, _Loader, where)
+
+
+def read(path: Path) -> Json:
+    """The plain data in a file. Raises UserError if it is missing, unreadable or not YAML."""
+    return _parsed(_text_of(path), _Loader, str(path))
+
+
+def read_written(path: Path) -> Json:
+    """The plain data in a file that `yaml.safe_dump` wrote. Raises UserError as `read`."""
+    return _parsed(_text_of(path), _Written, str(path))
+
+
+def _parsed(text: str, loader: type[_Loader], where: str) -> Json:
     try:
         _refuse_riddles(text)
-        data: Json = yaml.load(text, Loader=_Loader)
+        data: Json = yaml.load(text, Loader=loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f"line {mark.line + 1}, column {mark.column + 1}" if mark else ""
@@ -127,12 +177,16 @@ def parse(text: str, *, where: str = "") -> Json:
     return data
 
 
-def read(path: Path) -> Json:
-    """The plain data in a file. Raises UserError if it is missing, unreadable or not YAML."""
+def _text_of(path: Path) -> str:
+    """The file's text, of which no more than need be is read."""
     try:
-        text = path.read_text(encoding="utf-8")
+        with path.open("rb") as file:
+            content = file.read(LONGEST + 1)
     except OSError as error:
         raise UserError(f"cannot read file: {error.strerror}", where=str(path)) from None
+    if len(content) > LONGEST:
+        raise UserError(f"the file is longer than {LONGEST:,} bytes", where=str(path))
+    try:
+        return content.decode("utf-8")
     except UnicodeDecodeError:
         raise UserError("not a UTF-8 text file", where=str(path)) from None
-    return parse(text, where=str(path))

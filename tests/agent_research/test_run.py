@@ -223,7 +223,7 @@ def test_what_is_not_a_run_is_refused_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no run is there"):
         RunDir.open(tmp_path)
     (tmp_path / "run.yaml").write_text("a: [1")
-    with pytest.raises(UserError, match=r"run\.yaml cannot be read"):
+    with pytest.raises(UserError, match=r"not valid YAML.*run\.yaml"):
         RunDir.open(tmp_path)
     with pytest.raises(UserError, match="cannot make the run's directory"):
         RunDir.create(tmp_path / "run.yaml", CONFIG)
@@ -302,3 +302,49 @@ def test_a_run_of_20_000_rows_is_read_within_200_megabytes(tmp_path: Path) -> No
     episodes, megabytes = map(int, output.split())
     assert episodes == 20_000
     assert megabytes < 200
+
+
+BOMB = "a: &a [x]\n" + "".join(f"k{n}: &k{n} [*a, *a]\n" for n in range(3))
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("zz: " + "9" * 5001, "not valid YAML"),
+        ("zz: 99999999999999999999", "too large a number"),
+        ("zz: .nan", "no finite number"),
+        ("zz: " + "[" * 3000, "more than 50 levels deep"),
+        ("zz: !!binary aGVq", "tags"),
+        ("zz: !!python/name:os.system", "tags"),
+        (BOMB, "aliases"),
+        ("1: 2", "is not text"),
+        ("# " + "x" * 1_000_000, "longer than 1,000,000 bytes"),
+        ("\0", "not valid YAML"),
+    ],
+)
+def test_a_config_that_no_run_wrote_is_one_clear_line(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "run.yaml").write_text(text)
+    with pytest.raises(UserError, match=told) as error:
+        RunDir.open(tmp_path)
+    assert "run.yaml" in str(error.value)
+
+
+def test_what_looks_like_a_date_is_text(tmp_path: Path) -> None:
+    (tmp_path / "run.yaml").write_text("zz: 2020-13-45\nexclude: [2020-01-01]\n")
+    assert RunDir.open(tmp_path).config == {"zz": "2020-13-45", "exclude": ["2020-01-01"]}
+
+
+def test_texts_that_yaml_reads_in_several_ways_come_back_as_they_were(tmp_path: Path) -> None:
+    texts = ["12e5", "08", "0o17", "1_000", "on", "1:30", "<<", "=", "2020-01-01", "~", "1e-6"]
+    config = {"code_hash": "1234567890123e45", "texts": texts, "numbers": [1e-06, 2**63, -1, 0.5]}
+    RunDir.create(tmp_path / "run", config).close()
+    with RunDir.open(tmp_path / "run") as run:
+        assert run.config == config
+
+
+def test_rows_that_are_a_folder_are_one_clear_line(tmp_path: Path) -> None:
+    RunDir.create(tmp_path / "run", {}).close()
+    (tmp_path / "run" / "episodes.jsonl").unlink()
+    (tmp_path / "run" / "episodes.jsonl").mkdir()
+    with RunDir.open(tmp_path / "run") as run, pytest.raises(UserError, match="cannot be read"):
+        list(run.rows())

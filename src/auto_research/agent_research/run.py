@@ -12,6 +12,8 @@ from types import TracebackType
 
 import yaml
 
+from auto_research import strict_yaml
+from auto_research.agent_research import strict_json
 from auto_research.agent_research.durable import (
     WriterLock,
     append_lines,
@@ -123,15 +125,27 @@ class RunDir:
 
     def rows(self) -> Iterator[EpisodeRow]:
         """The complete rows, one in memory at a time. Raises UserError for a malformed one."""
-        for number, line in enumerate(whole_lines(self.episodes_path), start=1):
+        for number, line in enumerate(self.lines(), start=1):
             try:
-                yield EpisodeRow.from_json(json.loads(line))
+                record = strict_json.loads(line)
+                if not isinstance(record, dict):
+                    raise ValueError("it is no object")
+                yield EpisodeRow.from_json(record)
             except (ValueError, TypeError) as error:
                 raise UserError(
                     f"row {number} cannot be read: {error}",
                     where=str(self.episodes_path),
                     mend="the file was changed or the disk damaged it; run again elsewhere",
                 ) from None
+
+    def lines(self) -> Iterator[bytes]:
+        """The complete rows as they stand in the file. Raises UserError if it cannot be read."""
+        try:
+            yield from whole_lines(self.episodes_path)
+        except OSError as error:
+            raise UserError(
+                f"the rows cannot be read: {error.strerror}", where=str(self.episodes_path)
+            ) from None
 
     def row_count(self) -> int:
         """How many complete rows there are."""
@@ -199,13 +213,14 @@ def _taken(path: Path, *, is_run: bool) -> UserError:
 def _read_config(path: Path) -> Config:
     where = path / "run.yaml"
     try:
-        config = yaml.safe_load(where.read_bytes())
-    except OSError:
+        there = where.is_file()
+    except OSError:  # a name that no file can have
+        there = False
+    if not there:
         raise UserError(
             "no run is there", where=str(path), mend="give the directory that holds run.yaml"
-        ) from None
-    except yaml.YAMLError as error:
-        raise UserError(f"run.yaml cannot be read: {error}", where=str(where)) from None
+        )
+    config = strict_yaml.read_written(where)
     if not isinstance(config, dict):
         raise UserError("run.yaml is not a mapping", where=str(where))
     return config
