@@ -189,6 +189,8 @@ def test_the_hash_tells_operators_and_settings_apart_but_not_names_or_spelling(
         ({"update": {"use": "test.tuned", "limits": {"deep": 1}}}, "({file}: update.limits.deep)"),
         ({"name": "../x"}, "a method needs a name, not '../x' ({file}: name)"),
         ({"name": None}, "a method needs a name"),
+        ({"name": "a" * 101}, f"not '{'a' * 101}' ({{file}}: name)"),
+        ({"name": "a" * 3000}, "aaa... ({file}: name)"),
         ({"citation": 5}, "citation must be text, not 5 ({file}: citation)"),
     ],
 )
@@ -232,3 +234,7 @@ def test_an_unknown_method_or_file_is_one_clear_line(registry: Registry, tmp_pat
     (tmp_path / "list.yaml").write_text("- a\n")
     with pytest.raises(UserError, match="a method must be a mapping"):
         load_method(str(tmp_path / "list.yaml"), registry)
+    (tmp_path / "long.yaml").write_text("name: a\n#" + "x" * 1_000_000)
+    with pytest.raises(UserError, match="the file is longer than 1,000,000 bytes") as told:
+        load_method(str(tmp_path / "long.yaml"), registry)
+    assert str(tmp_path / "long.yaml") in str(told.value)

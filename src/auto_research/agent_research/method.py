@@ -37,7 +37,8 @@ from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError, did_you_mean
 
 TEXTS = ("name", "summary", "citation")
-NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")  # a run's directory is named after its method
+# A run's directory is named after its method, so a name is no longer than a file's may be.
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 
 OperatorT = TypeVar("OperatorT", bound=Operator)
 
@@ -119,9 +120,14 @@ class Method:
 
     def content_hash(self) -> str:
         """SHA-256 (hex) of the operators and all their settings; name and texts do not count."""
-        slots = {slot: filled.to_dict() for slot, filled in self.slots().items()}
-        text = json.dumps(slots, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        return hashlib.sha256(text.encode()).hexdigest()
+        return content_hash(self.to_dict())
+
+
+def content_hash(method: Mapping[str, Json]) -> str:
+    """The `Method.content_hash` of a method that is plain data. Raises KeyError without a slot."""
+    slots = {slot: method[slot] for slot in SLOTS}
+    text = json.dumps(slots, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def load_method(name_or_path: str, catalog: Catalog, overrides: Sequence[str] = ()) -> Method:
@@ -154,9 +160,9 @@ def read_method(written: Path | str | Mapping[str, Json], *, where: str = "") ->
     name = data.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise UserError(
-            f"a method needs a name, not {name!r}",
+            f"a method needs a name, not {_cut(repr(name))}",
             where=_at(where, "name"),
-            mend="use small letters, digits, '.', '_' and '-'",
+            mend="use small letters, digits, '.', '_' and '-', up to 100 of them",
         )
     return MethodSource(dict(data), where or f"method {name}")
 
@@ -287,6 +293,10 @@ def _made(kind: type[OperatorT], catalog: Catalog, slot: Slot, filled: Filled) -
     if not isinstance(operator, kind):
         raise TypeError(f"{filled.use} is registered for {slot} but is no {kind.__name__}")
     return operator
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= 110 else f"{text[:107]}..."
 
 
 def _at(where: str, key: str) -> str:
