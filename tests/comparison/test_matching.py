@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from compared_runs import B, Did, lines, write
+from compared_runs import B, Did, change_row, lines, write
 
 from auto_research.comparison.matching import mismatches
 from auto_research.comparison.table import checked_lines, chosen_baseline
@@ -68,6 +68,28 @@ def test_train_seeds_and_sizes_must_agree_where_there_is_a_training(tmp_path: Pa
 def test_streams_of_another_length_do_not_match(tmp_path: Path) -> None:
     paths = write(tmp_path, "sage", [Did()] * 3), write(tmp_path, "react", [Did()] * 2)
     assert told(*paths) == [f"episodes differs: 3 in {paths[0]}, 2 in {paths[1]}"]
+
+
+def test_runs_of_one_seed_must_have_tested_the_same_tasks(tmp_path: Path) -> None:
+    paths = [write(tmp_path, name, [Did()] * 4) for name in ("sage", "react", "expel")]
+    change_row(paths[1], lambda row: row.update(task="renamed\x1b"))
+    reason = (
+        f"tasks of seed 1 differ between {paths[0]} and {paths[2]} and {paths[1]}: "
+        f"only {paths[1]} has 'renamed\\x1b' in scenario 's1', and 1 more such"
+    )
+    assert told(*paths) == [reason]
+    with pytest.raises(UserError, match="tasks of seed 1 differ"):
+        checked_lines([r for line in lines(paths) for r in line.runs], unmatched=False)
+    _, warnings = checked_lines([r for line in lines(paths) for r in line.runs], unmatched=True)
+    assert warnings == [f"not matched, so no fair comparison: {reason}"]
+
+
+def test_a_task_must_belong_to_the_same_scenario_in_runs_of_one_seed(tmp_path: Path) -> None:
+    paths = [write(tmp_path, name, [Did()] * 4) for name in ("sage", "react")]
+    paths += [write(tmp_path, name, [Did()] * 4, seed=2) for name in ("sage", "react")]
+    change_row(paths[3], lambda row: row.update(scenario="s0"))
+    (reason,) = told(*paths)
+    assert f"tasks of seed 2 differ between {paths[2]} and {paths[3]}" in reason
 
 
 def test_one_method_in_two_versions_of_its_code_does_not_match(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import yaml
 from compared_runs import Did, change_metrics, change_row, write
 
+from auto_research.agent_research.method import content_hash
 from auto_research.comparison.runs import read_run, read_runs
 from auto_research.errors import UserError
 
@@ -155,6 +156,127 @@ def test_a_broken_configuration_is_refused(run: Path, change: Any) -> None:
 def test_where_there_is_no_run_the_error_says_so(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no run is there"):
         read_runs([tmp_path])
+
+
+def edit(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change run.yaml behind the harness's back."""
+    config = yaml.safe_load((run / "run.yaml").read_text())
+    change(config)
+    (run / "run.yaml").write_text(yaml.safe_dump(config))
+
+
+def test_a_row_that_another_was_replaced_by_is_missed(run: Path) -> None:
+    file = run / "episodes.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text("".join([*lines[:3], lines[2], lines[4]]))
+    change_metrics(run, put("metrics", "joint_success", "value", 1.0))
+    with pytest.raises(UserError, match="the task 't0' was tested 2 times"):
+        read_run(run)
+
+
+@pytest.mark.parametrize(
+    ("keys", "told"),
+    [
+        (("units_by_kind", {"act": 39}), "units are 40, units_by_kind make 39"),
+        (("units_by_kind", {"act": "40"}), "act is '40', not a whole number"),
+        (("checks", {"plan_success": False}), "success is true, and plan_success false"),
+        (("steps", 3), "steps is 2.0, the episodes give 2.3"),
+        (("tokens", 3), "tokens is 0.0, the episodes give 1.0"),
+        (("phase", ["test"]), r"phase is \['test'\]"),
+        (("phase", {}), "phase is {}"),
+        (("task", 3), "scenario or task is no text"),
+        (("plan", [[[]]]), "the row cannot be read"),
+    ],
+)
+def test_a_row_at_odds_with_itself_is_refused(run: Path, keys: Any, told: str) -> None:
+    change_row(run, put(*keys))
+    with pytest.raises(UserError, match=told):
+        read_run(run)
+
+
+def test_an_episode_that_broke_off_is_no_success_whatever_the_judge_said(tmp_path: Path) -> None:
+    outcomes = read_run(write(tmp_path, "sage", [Did(), Did(error="boom")])).outcomes
+    assert [(o.success, o.errored) for o in outcomes] == [(True, False), (False, True)]
+
+
+def test_units_by_kind_of_the_whole_run_must_make_up_its_units(run: Path) -> None:
+    change_metrics(run, put("spending", "units", "training", 31))
+    with pytest.raises(UserError, match="units of training are 31, units_by_kind make 30"):
+        read_run(run)
+
+
+def test_a_mean_that_lies_between_two_roundings_agrees_with_both(tmp_path: Path) -> None:
+    run = write(tmp_path, "sage", [Did(units=33)] * 3)
+    change_metrics(run, put("metrics", "average_cost", "value", 0.330001))
+    assert read_run(run).outcomes
+    change_metrics(run, put("metrics", "average_cost", "value", 0.330002))
+    with pytest.raises(UserError, match="average_cost is"):
+        read_run(run)
+
+
+def test_a_method_must_be_the_one_that_its_hash_names(run: Path) -> None:
+    def named(config: dict[str, Any]) -> None:
+        config["method_hash"] = content_hash(config["method"])
+
+    edit(run, named)
+    assert read_run(run).method == "sage"
+    edit(run, put("method", "retrieval", "use", "all"))
+    with pytest.raises(UserError, match="method_hash is not that of the method sage"):
+        read_run(run)
+
+
+def test_the_agent_that_reads_answers_needs_no_flag_to_be_known(run: Path) -> None:
+    assert read_run(run).flags == ()
+    edit(run, put("agent", "expert"))
+    assert read_run(run).flags == ("expert",)
+
+
+@pytest.mark.parametrize("name", ["a\x1b]0;pwn\x07", "a\nb", "a|b", "", "a" * 101, "../a"])
+def test_a_method_without_a_proper_name_is_refused(run: Path, name: str) -> None:
+    edit(run, put("method", "name", name))
+    with pytest.raises(UserError, match="is no name of a method") as told:
+        read_run(run)
+    assert told.value.line().isprintable()
+
+
+@pytest.mark.parametrize("key", ["benchmark", "benchmark_hash", "agent", "version", "code_hash"])
+def test_a_name_that_a_terminal_would_obey_is_refused(run: Path, key: str) -> None:
+    edit(run, put(key, "x\x1b[2J"))
+    with pytest.raises(UserError, match="is no name") as told:
+        read_run(run)
+    assert told.value.line().isprintable()
+
+
+def test_a_flag_that_a_terminal_would_obey_is_refused(run: Path) -> None:
+    change_metrics(run, put("flags", ["\x1b[2J"]))
+    with pytest.raises(UserError, match="flags are no list of names"):
+        read_run(run)
+
+
+@pytest.mark.parametrize("text", ["1" + "0" * 400, "9" * 5001, "1e999", "[" * 9000 + "]" * 9000])
+@pytest.mark.parametrize("key", ["steps", "tokens", "cost", "units", "reward", "another"])
+def test_a_row_that_no_reader_can_hold_is_one_line(run: Path, key: str, text: str) -> None:
+    change_row(run, put(key, "HERE"))
+    file = run / "episodes.jsonl"
+    file.write_text(file.read_text().replace('"HERE"', text))
+    with pytest.raises(UserError, match=r"cannot be read: .*row 5"):
+        read_run(run)
+
+
+@pytest.mark.parametrize("text", ["1" + "0" * 400, "9" * 5001, "1e999", "[" * 9000 + "]" * 9000])
+def test_metrics_that_no_reader_can_hold_are_one_line(run: Path, text: str) -> None:
+    change_metrics(run, put("metrics", "average_cost", "training", "HERE"))
+    file = run / "metrics.json"
+    file.write_text(file.read_text().replace('"HERE"', text))
+    with pytest.raises(UserError, match=r"cannot be read: .*metrics\.json"):
+        read_run(run)
+
+
+def test_a_folder_in_the_place_of_the_rows_is_one_line(run: Path) -> None:
+    (run / "episodes.jsonl").unlink()
+    (run / "episodes.jsonl").mkdir()
+    with pytest.raises(UserError, match=r"the rows cannot be read: Is a directory"):
+        read_run(run)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "{", "null"])

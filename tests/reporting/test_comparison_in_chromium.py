@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import browser
@@ -33,11 +34,9 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for name, did in streams.items()
         for seed in (1, 2)
     ]
-    for run in runs[-2:]:
-        config = (run / "run.yaml").read_text()
-        attack = example_run.ATTACK.replace("'", "''")
-        (run / "run.yaml").write_text(config.replace("name: hostile", f"name: '{attack}'"))
-    found = lines(runs)
+    # No such name is read from a run, but the page is not to lean on that.
+    *found, last = lines(runs)
+    found.append(replace(last, label=example_run.ATTACK))
     told = {"directory": str(folder), **compared(found, "react", [WARNING])}
     return write_comparison(folder / "out", told, found)
 

@@ -29,6 +29,11 @@ MATCHED = (
     "tariff",
     "version",
 )
+# What a test stream is drawn by, beside the seed.
+_STREAM = ("benchmark_hash", "benchmark", "split", "episodes", "exclude")
+
+
+Tasks = frozenset[tuple[str, str]]  # each with its scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +82,7 @@ def mismatches(lines: Sequence[Line]) -> Iterator[str]:
         yield from _differing(key, {str(run.path): _told(run, key) for run in asked})
     seeds = {line.label: _seeds(line) for line in lines}
     yield from _differing("seeds", seeds)
+    yield from _other_tasks(runs)
     for line in lines:
         code = {str(run.path): str(run.config.get("code_hash")) for run in line.runs}
         yield from _differing(f"code_hash of {line.label}", code)
@@ -92,6 +98,26 @@ def _differing(what: str, values: Mapping[str, str]) -> Iterator[str]:
     if len(holders) > 1:
         told = ", ".join(f"{_short(v)} in {_named(names)}" for v, names in holders.items())
         yield f"{what} differs: {told}"
+
+
+def _other_tasks(runs: Sequence[RunRecord]) -> Iterator[str]:
+    """Where runs that drew their stream alike have other tasks, or a task in another scenario."""
+    alike: dict[tuple[object, ...], dict[Tasks, list[str]]] = {}
+    for run in runs:
+        drawn = (run.seeds[0], *(_told(run, key) for key in _STREAM))
+        tasks = frozenset((outcome.task, outcome.scenario) for outcome in run.outcomes)
+        alike.setdefault(drawn, {}).setdefault(tasks, []).append(str(run.path))
+    for (seed, *_), streams in alike.items():
+        (first, holders), *others = streams.items()
+        for tasks, paths in others:
+            odd = sorted(first ^ tasks)
+            (task, scenario), more = odd[0], len(odd) - 1
+            whose = holders if odd[0] in first else paths
+            yield (
+                f"tasks of seed {seed} differ between {_named(holders)} and {_named(paths)}: "
+                f"only {_named(whose)} has {task!r} in scenario {scenario!r}"
+                + (f", and {more} more such" if more else "")
+            )
 
 
 def _named(names: Sequence[str] | Iterator[str]) -> str:

@@ -6,38 +6,56 @@ What `metrics.json` tells must agree with the rows.
 
 from __future__ import annotations
 
-import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from auto_research.agent_research import strict_json
 from auto_research.agent_research.budget import PHASES, Phase
-from auto_research.agent_research.durable import whole_lines
 from auto_research.agent_research.episode import cost_of
-from auto_research.agent_research.metrics import rounded
+from auto_research.agent_research.metrics import DIGITS, rounded
 from auto_research.agent_research.run import RunDir
+from auto_research.comparison.checks import (
+    check_parts,
+    checked_config,
+    checked_metrics,
+    finite,
+    phase_of,
+    units_of,
+    whole,
+)
 from auto_research.comparison.transcripts import Transcript, transcript_of
 from auto_research.errors import UserError
+
+EXPERT = "expert"  # the agent that reads the answers, and the flag of runs in which one did
+HEADLINE = ("joint_success", "average_cost")  # the figures that every run's metrics tell
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One test episode. Without a verdict it is no success; `errored` also if it broke off.
+    """One test episode; `errored` if it broke off or could not be judged.
 
+    `verdict` is what the judge said, who may praise what was done before an episode broke off;
     `cost` is min(1, units / B).
     """
 
     scenario: str
     task: str
-    success: bool
+    verdict: bool
     errored: bool
     cost: float
     units: int
     steps: int
     tokens: int
     transcript: Transcript
+
+    @property
+    def success(self) -> bool:
+        """Whether the judge said so of an episode that came to its end."""
+        return self.verdict and not self.errored
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +102,9 @@ def _unfinished(path: Path) -> str:
     with RunDir.open(path) as run:
         if run.metrics_path.is_file():
             return ""
+        planned = whole(run.config, "episodes", str(path / "run.yaml"))
         done = sum(row.phase == "test" for row in run.rows())
-        return f"{path} ({done} of {run.config.get('episodes')} test episodes)"
+        return f"{path} ({done} of {planned} test episodes)"
 
 
 def read_run(path: Path) -> RunRecord:
@@ -95,68 +114,56 @@ def read_run(path: Path) -> RunRecord:
     number), NaN, or at odds with the rest.
     """
     with RunDir.open(path) as run:
-        config = _config(run)
+        config = checked_config(run.config, str(path / "run.yaml"))
         spent = dict.fromkeys(PHASES, 0)
         outcomes: list[Outcome] = []
-        for row, where in _rows(run.episodes_path):
-            phase = row.get("phase")
-            if phase not in spent:
-                raise UserError(f"phase is {phase!r}", where=where)
-            spent[phase] += _whole(row, "units", where)
+        for row, where in _rows(run):
+            phase = phase_of(row, where)
+            spent[phase] += whole(row, "units", where)
             if phase == "test":
                 outcomes.append(_outcome(row, config["budget"]["units_per_episode"], where))
-        if len(outcomes) != config["episodes"]:
-            raise UserError(
-                f"{len(outcomes)} test episodes where {config['episodes']} were asked for",
-                where=str(run.episodes_path),
-            )
-        metrics = _metrics(run.metrics_path)
-        where = str(run.metrics_path)
+        _check_stream(outcomes, config["episodes"], str(run.episodes_path))
+        metrics, where = checked_metrics(run.metrics_path), str(run.metrics_path)
         _agree(metrics, outcomes, where)
-        units = {phase: _whole(metrics["spending"]["units"], phase, where) for phase in PHASES}
-        if short := [phase for phase in PHASES if units[phase] < spent[phase]]:
-            raise UserError(
-                f"units of {short[0]} are {units[short[0]]}, its episodes spent {spent[short[0]]}",
-                where=where,
-            )
-        return RunRecord(path, config, tuple(outcomes), units, tuple(map(str, metrics["flags"])))
+        units = units_of(metrics, spent, where)
+        flags = dict.fromkeys(metrics["flags"])
+        if config["agent"] == EXPERT:
+            flags[EXPERT] = None
+        return RunRecord(path, config, tuple(outcomes), units, tuple(flags))
 
 
-def _config(run: RunDir) -> Mapping[str, Any]:
-    config: Any = run.config
-    where = str(run.path / "run.yaml")
-    try:
-        for key in ("seed", "train_seed", "train_scenarios", "episodes"):
-            _whole(config, key, where)
-        for key in ("units", "units_per_episode"):
-            if _whole(config["budget"], key, where) == 0:
-                raise UserError(f"budget.{key} is 0", where=where)
-        named = [config[key] for key in ("benchmark", "benchmark_hash", "split", "agent")]
-        for text in (config["method"]["name"], config["method"]["rollout"]["use"], *named):
-            if not isinstance(text, str):
-                raise UserError(f"{text!r} is no name", where=where)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise UserError(f"no proper configuration of a run: {error}", where=where) from None
-    return dict(config)
-
-
-def _rows(path: Path) -> Iterator[tuple[Mapping[str, Any], str]]:
+def _rows(run: RunDir) -> Iterator[tuple[Mapping[str, Any], str]]:
     """The rows, and where each stands for messages."""
-    for number, line in enumerate(whole_lines(path), start=1):
-        where = f"{path}: row {number}"
-        row = _loaded(line, where)
+    for number, line in enumerate(run.lines(), start=1):
+        where = f"{run.episodes_path}: row {number}"
+        try:
+            row = strict_json.loads(line)
+        except ValueError as error:
+            raise UserError(f"cannot be read: {error}", where=where) from None
         if not isinstance(row, dict):
             raise UserError("the row is no object", where=where)
         yield row, where
 
 
+def _check_stream(outcomes: Sequence[Outcome], planned: int, where: str) -> None:
+    """Raises UserError unless there are as many tasks as were asked for, each of them once."""
+    if len(outcomes) != planned:
+        raise UserError(
+            f"{len(outcomes)} test episodes where {planned} were asked for", where=where
+        )
+    ((task, times),) = Counter(outcome.task for outcome in outcomes).most_common(1)
+    if times > 1:
+        raise UserError(f"the task {task!r} was tested {times} times", where=where)
+
+
 def _outcome(row: Mapping[str, Any], full_cost: int, where: str) -> Outcome:
-    success, units = row.get("success"), _whole(row, "units", where)
+    success, units = row.get("success"), whole(row, "units", where)
     if success is not None and not isinstance(success, bool):
         raise UserError(f"success is {success!r}, not true, false or null", where=where)
-    cost = _number(row, "cost", where)
+    cost = finite(row, "cost", where)
     if cost != cost_of(units, full_cost):
         raise UserError(f"cost is {cost}, {units} units of {full_cost} make another", where=where)
+    check_parts(row, where)
     try:
         scenario, task = row["scenario"], row["task"]
         if not (isinstance(scenario, str) and isinstance(task, str)):
@@ -168,71 +175,31 @@ def _outcome(row: Mapping[str, Any], full_cost: int, where: str) -> Outcome:
     return Outcome(
         scenario=scenario,
         task=task,
-        success=success is True,
+        verdict=success is True,
         errored=success is None or bool(row.get("error")),
         cost=cost,
         units=units,
-        steps=_whole(row, "steps", where),
-        tokens=_whole(row, "tokens", where),
+        steps=whole(row, "steps", where),
+        tokens=whole(row, "tokens", where),
         transcript=transcript,
     )
 
 
-def _metrics(path: Path) -> Mapping[str, Any]:
-    """The parts of metrics.json that are used, present and of the right shape."""
-    try:
-        content = path.read_bytes()
-    except OSError as error:
-        raise UserError(f"metrics.json cannot be read: {error.strerror}", where=str(path)) from None
-    metrics = _loaded(content, str(path))
-    try:
-        if not isinstance(metrics["flags"], list):
-            raise TypeError("flags are no list")
-        dict(metrics["spending"]["units"])
-        for figure in metrics["metrics"].values():
-            if isinstance(figure, dict):
-                for part in figure:
-                    _number(figure, part, str(path))
-    except (KeyError, TypeError, AttributeError, ValueError) as error:
-        raise UserError(f"no metrics of a run: {error}", where=str(path)) from None
-    return dict(metrics)
-
-
-def _agree(metrics: Mapping[str, Any], outcomes: list[Outcome], where: str) -> None:
+def _agree(metrics: Mapping[str, Any], outcomes: Sequence[Outcome], where: str) -> None:
     """Raises UserError if metrics.json tells other headline figures than the episodes."""
     found = {
-        "joint_success": [float(o.success) for o in outcomes],
+        "joint_success": [float(o.verdict) for o in outcomes],
         "average_cost": [o.cost for o in outcomes],
+        "tgc": [float(o.verdict) for o in outcomes],
+        "steps": [float(o.steps) for o in outcomes],
+        "tokens": [float(o.tokens) for o in outcomes],
     }
     for name, values in found.items():
         told = metrics["metrics"].get(name)
-        value = _number(told, "value", where) if isinstance(told, dict) else None
+        if told is None and name not in HEADLINE:
+            continue
+        value = finite(told, "value", where) if isinstance(told, dict) else None
         mean = math.fsum(values) / len(values)
-        if value != rounded(mean):
-            raise UserError(f"{name} is {value}, the episodes give {rounded(mean)}", where=where)
-
-
-def _loaded(text: bytes, where: str) -> Any:
-    def refused(constant: str) -> None:
-        raise ValueError(f"{constant} is no number")
-
-    try:
-        return json.loads(text, parse_constant=refused)
-    except ValueError as error:
-        raise UserError(f"cannot be read: {error}", where=where) from None
-
-
-def _number(data: Mapping[str, Any], key: str, where: str) -> float:
-    """A finite number; bools and texts are none. Raises UserError."""
-    value = data.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise UserError(f"{key} is {value!r}, not a number", where=where)
-    return float(value)
-
-
-def _whole(data: Mapping[str, Any], key: str, where: str) -> int:
-    """A whole number from 0. Raises UserError."""
-    value = data.get(key)
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise UserError(f"{key} is {value!r}, not a whole number from 0", where=where)
-    return value
+        if value is None or abs(value - mean) > 10.0**-DIGITS:  # a tie may be rounded either way
+            given = rounded(mean)
+            raise UserError(f"{name} is {value}, the episodes give {given}", where=where)
