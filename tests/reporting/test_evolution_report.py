@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import browser
 import pytest
@@ -67,6 +69,82 @@ def test_an_unfinished_search_has_a_report(tmp_path: Path) -> None:
 def test_a_directory_without_a_search_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="no search can be read there"):
         write_evolution_report(tmp_path)
+
+
+def _change(path: Path, **fields: Any) -> None:
+    """Change fields of a file's first line."""
+    first, *others = path.read_text().splitlines()
+    path.write_text("\n".join([json.dumps({**json.loads(first), **fields}), *others]))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"units": 5}, "units: Input should be a valid dictionary"),
+        ({"units": {"test": "many"}}, "units.test: Input should be a valid integer"),
+        ({"joint": "x"}, "joint: Input should be a valid number"),
+        ({"joint": float("inf")}, "joint: Input should be a finite number"),
+        ({"joint": None}, "a trial that is done has figures"),
+        ({"episodes": 5}, "episodes: Input should be a valid string"),
+        ({"flags": "x"}, "flags: Input should be a valid list"),
+        ({"hash": "../../secret"}, "hash: String should match"),
+        ({"method": {}}, "method.retrieval: Field required"),
+        ({"generation": "first"}, "generation: Input should be a valid integer"),
+    ],
+)
+def test_a_damaged_trial_is_told_by_its_line(
+    tmp_path: Path, fields: dict[str, Any], told: str
+) -> None:
+    folder = write_search(tmp_path / "search")
+    _change(folder / "trials.jsonl", **fields)
+    with pytest.raises(UserError) as refused:
+        write_evolution_report(folder)
+    assert "no search can be read there: trials.jsonl, line 1" in str(refused.value)
+    assert told in str(refused.value)
+    assert not (folder / "report.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("evolve.yaml", "a: 1", "evolve.yaml, benchmark: Field required"),
+        ("evolve.yaml", "[1]", "evolve.yaml: Input should be"),
+        ("evolve.yaml", "", "evolve.yaml: Input should be"),
+        ("evolve.yaml", "a: [", "no search can be read there"),
+        ("result.json", "[1]", "result.json: Input should be"),
+        ("result.json", "null", "result.json: Input should be"),
+        ("result.json", '{"verdict": ["x"]}', "result.json, test: Field required"),
+        ("result.json", "{", "result.json is not JSON"),
+        ("lineage.json", "[1]", "lineage.json: Input should be"),
+        ("lineage.json", '{"ancestors": ["x"], "genomes": []}', "an ancestor is not among"),
+        ("trials.jsonl", "[1]\n", "trials.jsonl, line 1: Input should be"),
+        ("trials.jsonl", "nothing\n", "trials.jsonl, line 1 is not JSON"),
+    ],
+)
+def test_a_damaged_file_is_told_by_its_name(
+    tmp_path: Path, name: str, content: str, told: str
+) -> None:
+    folder = write_search(tmp_path / "search")
+    (folder / name).write_text(content)
+    with pytest.raises(UserError) as refused:
+        write_evolution_report(folder)
+    assert told in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_damaged_interval_is_told(tmp_path: Path) -> None:
+    folder = write_search(tmp_path / "search")
+    gap = {"joint_success": {"value": 0.1}, "average_cost": 3, "total_cost": "x"}
+    _change(folder / "result.json", claim={"champion_minus_sage": gap})
+    with pytest.raises(UserError, match=r"joint_success\.low: Field required"):
+        write_evolution_report(folder)
+
+
+def test_a_page_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    folder = write_search(tmp_path / "search")
+    (folder / "report.html").mkdir()
+    with pytest.raises(UserError, match="the page cannot be written: "):
+        write_evolution_report(folder)
 
 
 @pytest.mark.parametrize("width", [1280, 390])

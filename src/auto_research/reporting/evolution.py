@@ -7,7 +7,6 @@ opens a trial, so a search of hundreds of genomes still makes a page of a few me
 from __future__ import annotations
 
 import base64
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,8 +17,9 @@ from markupsafe import Markup
 from rich.table import Table
 from rich.text import Text
 
-from auto_research.agent_research.durable import whole_lines, write_atomic
+from auto_research.agent_research.durable import write_atomic
 from auto_research.errors import UserError
+from auto_research.reporting.evolution_files import SearchFiles, read_search
 from auto_research.reporting.front import Dot, front_figure, fronts
 from auto_research.reporting.page import csp_hash, environment, text_of
 from auto_research.reporting.words import count, rate
@@ -35,14 +35,23 @@ CELLS = {"1": ("success", "✓"), "0": ("failure", "✗"), "e": ("error", "!"), 
 
 
 def write_evolution_report(folder: Path) -> Path:
-    """Write `report.html` of a search and return its path. Raises UserError if none is there."""
+    """Write `report.html` of a search and return its path.
+
+    Raises UserError if none is there, a file of it is damaged, or the page cannot be written.
+    """
+    files = read_search(folder)
     try:
-        config = yaml.safe_load((folder / "evolve.yaml").read_bytes())
-        trials = [json.loads(line) for line in whole_lines(folder / "trials.jsonl")]
-        result = _read(folder / "result.json")
-        ancestry = _read(folder / "lineage.json")
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise UserError(f"no search can be read there: {error}", where=str(folder)) from None
+        page = _page(folder, files).encode("utf-8", "replace")
+        write_atomic(folder / "report.html", page)
+    except OSError as error:
+        raise UserError(
+            f"the page cannot be written: {error.strerror}", where=str(folder)
+        ) from None
+    return folder / "report.html"
+
+
+def _page(folder: Path, files: SearchFiles) -> str:
+    config, trials, result = files.config, files.trials, files.result
     style = text_of("report.css") + text_of("evolution.css")
     script = text_of("evolution.js")
     templates = environment()
@@ -50,7 +59,7 @@ def write_evolution_report(folder: Path) -> Path:
         rate=_rate, gap=_gap, cell=lambda letter: CELLS.get(letter, CELLS["?"])
     )
     dots, claim = list(_dots(trials)), result.get("claim", {})
-    page = templates.get_template("evolution.html.j2").render(
+    return templates.get_template("evolution.html.j2").render(
         style=Markup(style),
         script=Markup(script),
         style_hash=csp_hash(style),
@@ -66,12 +75,10 @@ def write_evolution_report(folder: Path) -> Path:
         fronts=fronts(dots),
         generations=sorted({trial["generation"] for trial in trials}),
         frequencies=list(_frequencies(trials)),
-        ancestors=list(_ancestors(ancestry)),
+        ancestors=list(_ancestors(files.ancestry)),
         blocks=dict(_blocks(folder, trials)),
         slots=SLOTS,
     )
-    write_atomic(folder / "report.html", page.encode("utf-8", "replace"))
-    return folder / "report.html"
 
 
 def champions_table(result: Mapping[str, Any]) -> Table:
@@ -113,11 +120,6 @@ def _table(title: str) -> Table:
 
 def _gap(interval: Mapping[str, float]) -> str:
     return f"{interval['value']:+.4f} [{interval['low']:+.4f}, {interval['high']:+.4f}]"
-
-
-def _read(path: Path) -> dict[str, Any]:
-    """A JSON object, empty while the search is unfinished."""
-    return dict(json.loads(path.read_bytes())) if path.is_file() else {}
 
 
 def _rate(value: object) -> str:
