@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -316,17 +317,30 @@ def test_a_changed_config_is_refused_by_name(whole: Path, again: RunCli) -> None
     assert files(whole) == before
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        (rb'"sage.evolve"', b'"sage.saved!"', "line 1 is no trial: its hash is not its method's"),
+        (rb'"joint":[^,]+', b'"joint":0.123456', "line 1 is no trial: its joint success 0.123456"),
+        (rb'"cost":[^,]+', b'"cost":0.0001', "line 1 is no trial: its cost 0.0001"),
+        (rb'"flags":\[\]', b'"flags":["x"]', "is no trial: line 1 tells another outcome"),
+        (rb'"parents":\[\]', b'"parents":["x"]', "line 1 is not of this search"),
+        (rb'"episodes":"', b'"episodes":5,"was":"', "line 1 is no trial: episodes: "),
+    ],
+)
 def test_a_trials_file_that_was_changed_is_refused(
-    whole: Path, tmp_path: Path, again: RunCli
+    whole: Path, tmp_path: Path, again: RunCli, old: bytes, new: bytes, told: str
 ) -> None:
     (tmp_path / NAME).mkdir()
     for name in ("evolve.yaml", "trials.jsonl"):
         (tmp_path / NAME / name).write_bytes((whole / NAME / name).read_bytes())
     log = tmp_path / NAME / "trials.jsonl"
-    log.write_bytes(log.read_bytes().replace(b'"sage.evolve"', b'"sage.saved!"'))
+    log.write_bytes(re.sub(old, new, log.read_bytes(), count=1))
     ended = again(tmp_path)
     assert ended.code == 2
-    assert "line 1 is no trial" in ended.err
+    [line] = [text for text in ended.err.splitlines() if text.startswith("error")]
+    assert told in line
+    assert str(log) in line
 
 
 def test_what_breaks_is_reported_with_its_reason_and_never_wins(tmp_path: Path) -> None:

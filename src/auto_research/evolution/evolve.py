@@ -17,9 +17,10 @@ from auto_research.errors import UserError
 from auto_research.evolution.claim import best, differences, read_final_run, verdict
 from auto_research.evolution.genome import Genome, genome_of
 from auto_research.evolution.lineage import lineage
+from auto_research.evolution.lines import outcome_of
 from auto_research.evolution.plan import Plan
 from auto_research.evolution.pool import RESUME, Pool
-from auto_research.evolution.record import EvolveDir, Trial, outcome_of
+from auto_research.evolution.record import EvolveDir, Trial
 from auto_research.evolution.search import Fitness, Place, open_arms, rounds
 from auto_research.evolution.trial import Bench, Job, Outcome
 
@@ -121,6 +122,8 @@ class Search:
             self.trials.append(trial)
             if number >= len(self._written):
                 self._folder.append(trial)
+            elif self._written[number] != json.loads(trial.line()):
+                raise self._stranger(number)
         return [trial.outcome.fitness for trial in self.trials[first:]]
 
     def _recall(self, number: int, place: Place) -> None:

@@ -26,12 +26,11 @@ from auto_research.agent_research.durable import (
 from auto_research.agent_research.rows import json_line
 from auto_research.benchmarks.base import Json
 from auto_research.errors import UserError
-from auto_research.evolution.genome import content_hash
+from auto_research.evolution.lines import read_lines
 from auto_research.evolution.search import Place
 from auto_research.evolution.trial import Outcome
 
 CONFIG, TRIALS = "evolve.yaml", "trials.jsonl"
-OUTCOME_KEYS = frozenset(Outcome.__dataclass_fields__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +63,10 @@ class Trial:
             **asdict(self.outcome),
         }
 
+    def line(self) -> bytes:
+        """The line as it is written. Raises ValueError for NaN."""
+        return json_line(self.to_json())
+
 
 class EvolveDir:
     """One search on disk, locked until `close`."""
@@ -74,7 +77,7 @@ class EvolveDir:
         Raises UserError if something else is there, another process writes it, or the config of a
         search to go on with was another one, naming the keys.
         """
-        self.path = path
+        self.path, self._config = path, config
         try:
             path.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -125,11 +128,11 @@ class EvolveDir:
 
     def lines(self) -> list[dict[str, Json]]:
         """The trials there are. Raises UserError for a line that cannot be one."""
-        return [_read(number, line) for number, line in enumerate(whole_lines(self.trials_path))]
+        return read_lines(whole_lines(self.trials_path), str(self.trials_path), self._config)
 
     def append(self, trial: Trial) -> None:
         """One line, on disk before this returns. Raises ValueError for NaN."""
-        append_lines(self.trials_path, json_line(trial.to_json()))
+        append_lines(self.trials_path, trial.line())
 
     def time(self, record: Mapping[str, Json]) -> None:
         """A clock's reading; `timing.jsonl` is the only file that holds any."""
@@ -158,36 +161,6 @@ class EvolveDir:
         trace: TracebackType | None,
     ) -> None:
         self.close()
-
-
-def outcome_of(line: Mapping[str, Json]) -> Outcome:
-    """The outcome that a line of `trials.jsonl` tells."""
-    values = {key: line[key] for key in OUTCOME_KEYS}
-    flags = values["flags"]
-    assert isinstance(flags, list)
-    return Outcome(**{**values, "flags": tuple(map(str, flags))})  # type: ignore[arg-type]
-
-
-def _read(number: int, text: bytes) -> dict[str, Json]:
-    try:
-        line = json.loads(text)
-        whole = (
-            isinstance(line, dict)
-            and line["trial"] == number
-            and content_hash(line["method"]) == line["hash"]
-            and isinstance(line["flags"], list)
-            and line.keys() >= OUTCOME_KEYS
-        )
-    except (ValueError, TypeError, KeyError):
-        whole = False
-    if not whole:
-        raise UserError(
-            f"line {number + 1} is no trial",
-            where=TRIALS,
-            mend="the file was changed or the disk damaged it; search again elsewhere",
-        )
-    found: dict[str, Json] = line
-    return found
 
 
 def _check_same(where: Path, config: Mapping[str, Json]) -> None:
