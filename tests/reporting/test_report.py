@@ -6,9 +6,11 @@ import base64
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +159,74 @@ def test_broken_metrics_are_one_clear_line(tmp_path: Path) -> None:
     (run / "metrics.json").write_text("{")
     with pytest.raises(UserError, match=r"metrics\.json"):
         write_report(run)
+
+
+def rewritten(run: Path, change: Callable[[dict[str, Any]], None]) -> None:
+    """Change metrics.json behind the harness's back."""
+    content = json.loads((run / "metrics.json").read_text())
+    change(content)
+    (run / "metrics.json").write_text(json.dumps(content))
+
+
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        ({"metrics": {"joint_success": 5}}, "metrics.joint_success"),
+        ({"metrics": {"joint_success": {"value": "0.9"}}}, "joint_success.value: Input should be"),
+        ({"metrics": {"joint_success": {"value": True}}}, "metrics.joint_success.value"),
+        ({"metrics": [1]}, "no metrics: metrics"),
+        ({"spending": [1]}, "no metrics: spending"),
+        (
+            {"spending": {"units_by_kind": {"test": {"act": "1"}}}},
+            "spending.units_by_kind.test.act",
+        ),
+        ({"spending": {"units_by_kind": None}}, "spending.units_by_kind"),
+        ({"spending": {"tokens": {"test": []}}}, "spending.tokens.test"),
+        ({"telemetry": None}, "telemetry"),
+        ({"telemetry": {"by_phase": {"test": 3}}}, "telemetry.by_phase.test"),
+        ({"metrics": {"steps": {"value": 10**400}}}, "cannot be read"),
+        ({"metrics": {"steps": {"value": float("nan")}}}, "cannot be read"),
+    ],
+)
+def test_metrics_of_another_shape_are_one_clear_line(
+    finished: Path, tmp_path: Path, more: dict[str, Any], told: str
+) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    rewritten(run, lambda content: content.update(more))
+    with pytest.raises(UserError, match=told) as error:
+        write_report(run)
+    assert "metrics.json" in str(error.value)
+
+
+@pytest.mark.parametrize("key", ["method", "budget"])
+def test_a_config_without_what_the_page_tells_is_one_clear_line(tmp_path: Path, key: str) -> None:
+    config = {name: value for name, value in example_run.config().items() if name != key}
+    RunDir.create(tmp_path / "run", config).close()
+    with pytest.raises(UserError, match=f"no configuration of a run: {key}.*run.yaml"):
+        write_report(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["report.html", "episodes.jsonl"])
+def test_a_folder_in_the_place_of_a_file_is_one_clear_line(tmp_path: Path, name: str) -> None:
+    run = tmp_path / "run"
+    RunDir.create(run, example_run.config()).close()
+    (run / name).unlink(missing_ok=True)
+    (run / name).mkdir()
+    with pytest.raises(UserError, match=name):
+        write_report(run)
+
+
+@pytest.mark.parametrize("value", [10**400, 1e308, -1e308, 5e-324])
+@pytest.mark.parametrize("key", ["reward", "cost", "steps", "group", "position"])
+def test_a_row_with_an_outlandish_number_is_a_page_or_one_clear_line(
+    finished: Path, tmp_path: Path, key: str, value: float
+) -> None:
+    run = shutil.copytree(finished, tmp_path / "run")
+    rows = [json.loads(line) for line in (run / "episodes.jsonl").read_text().splitlines()]
+    for row in rows[:4] + rows[-4:]:
+        row[key] = value
+    (run / "episodes.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    try:
+        write_report(run)
+    except UserError as error:
+        assert "episodes.jsonl" in str(error)

@@ -8,7 +8,6 @@ content security policy lets only the report's own script run, and nothing reach
 from __future__ import annotations
 
 import io
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,14 @@ from typing import Any
 import yaml
 from markupsafe import Markup
 
+from auto_research.agent_research import strict_json
 from auto_research.agent_research.durable import write_atomic
 from auto_research.agent_research.run import RunDir
 from auto_research.agent_research.skill import Skill
 from auto_research.agent_research.store import SkillStore
 from auto_research.errors import UserError
 from auto_research.reporting import figures
+from auto_research.reporting.checked import check_config, check_metrics
 from auto_research.reporting.lineage import Change, causes, growth, trees
 from auto_research.reporting.notes import notes, warnings
 from auto_research.reporting.page import csp_hash, environment, text_of
@@ -43,9 +44,11 @@ from auto_research.reporting.words import (
 def write_report(run_dir: Path) -> Path:
     """Write `report.html` of a run, finished or not, and return its path.
 
-    Raises UserError where the directory is no run, or one of its files cannot be read.
+    Raises UserError where the directory is no run, one of its files cannot be read, or the page
+    cannot be written.
     """
     with RunDir.open(run_dir) as run:
+        check_config(run.config, str(run_dir / "run.yaml"))
         metrics = _read_metrics(run.metrics_path)
         skills: Sequence[Skill] = ()
         log: Sequence[Change] = ()
@@ -58,7 +61,12 @@ def write_report(run_dir: Path) -> Path:
         for part in _parts(run.config, metrics, rows, skills, log):
             # A lone surrogate, which a model may write, has no UTF-8: it shows as a question mark.
             page.write(part.encode("utf-8", "replace"))
-        write_atomic(run.report_path, page.getvalue())
+        try:
+            write_atomic(run.report_path, page.getvalue())
+        except OSError as error:
+            raise UserError(
+                f"the page cannot be written: {error.strerror}", where=str(run.report_path)
+            ) from None
         return run.report_path
 
 
@@ -166,7 +174,6 @@ def _read_metrics(path: Path) -> Mapping[str, Any]:
     """The content of metrics.json, empty while the run is unfinished. Raises UserError."""
     if not path.is_file():
         return {}
-    try:
-        return dict(json.loads(path.read_text("utf-8")))
-    except (ValueError, TypeError) as error:
-        raise UserError(f"no metrics: {error}", where=str(path)) from None
+    metrics: Any = strict_json.read(path)
+    check_metrics(metrics, str(path))
+    return dict(metrics)
