@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from auto_research.agent_research.method import load_method
+from auto_research.errors import UserError
 from auto_research.evolution.pool import WALL_TIME, WORKER_DIED, Pool
 from auto_research.evolution.trial import Bench, Job, transcript_path
 from auto_research.furnishing import EvalRequest
@@ -107,3 +109,27 @@ def test_a_busy_worker_is_gone_once_the_pool_is_closed(pool: Pool, tmp_path: Pat
     busy = _children()
     pool.close()
     assert busy - _children()
+
+
+class Fatal:
+    """Ends the process that it is handed to."""
+
+    def __reduce__(self) -> object:
+        return os._exit, (1,)
+
+
+def test_a_worker_that_cannot_start_fails_no_job() -> None:
+    made = Pool(Fatal(), 1)  # type: ignore[arg-type]
+    with pytest.raises(UserError, match="died at its start; the same command with --resume"):
+        list(made.run([Job({}, Path("nowhere"))], PATIENT))
+    made.close()
+
+
+def test_a_worker_that_is_killed_while_idle_is_replaced(pool: Pool, tmp_path: Path) -> None:
+    good, before = _job(tmp_path), _children()
+    [(first, _)] = pool.run([good], PATIENT)
+    for child in _children() - before:
+        os.kill(child, signal.SIGKILL)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    [(second, _)] = pool.run([good], PATIENT)
+    assert (first.reason, second) == ("", first)

@@ -33,6 +33,7 @@ class _Worker:
     line: Connection
     number: int | None = None  # of the job it is at
     began: float = 0.0
+    serves: bool = False  # it has come as far as taking jobs
 
 
 class Pool:
@@ -83,8 +84,12 @@ class Pool:
             if idle is None and len(self._workers) == self._count:
                 return
             worker = idle or self._started()
+            try:
+                worker.line.send(jobs[waiting[0]])
+            except OSError:  # it was killed while it had no job
+                self._let_go(worker)
+                continue
             worker.number, worker.began = waiting.popleft(), time.monotonic()
-            worker.line.send(jobs[worker.number])
 
     def _take_in(self, done: dict[int, tuple[Outcome, float]], seconds: float) -> None:
         """Wait for one worker to answer, die, or run out of time."""
@@ -100,17 +105,25 @@ class Pool:
                 continue
             if worker.line in ready:
                 outcome = self._answer(worker)
+                if outcome is None:
+                    continue
             else:
                 told = f"took longer than {seconds:g} s"
                 outcome = self._dismissed(worker, told, WALL_TIME)
             done[worker.number] = outcome, time.monotonic() - worker.began
             worker.number = None
 
-    def _answer(self, worker: _Worker) -> Outcome:
+    def _answer(self, worker: _Worker) -> Outcome | None:
+        """What a worker says of its job; None if it says that it takes jobs."""
         try:
             answer = worker.line.recv()
         except (EOFError, OSError):
+            if not worker.serves:  # so it never saw the job
+                raise UserError("a worker process died at its start", mend=RESUME) from None
             return self._dismissed(worker, "its process died", WORKER_DIED)
+        if answer is None:
+            worker.serves = True
+            return None
         if isinstance(answer, Outcome):
             return answer
         # What stopped it often says itself how the search is gone on with.
@@ -119,11 +132,14 @@ class Pool:
         )
 
     def _dismissed(self, worker: _Worker, reason: str, flag: str) -> Outcome:
+        self._let_go(worker)
+        return Outcome(reason, flags=(flag,))
+
+    def _let_go(self, worker: _Worker) -> None:
         worker.process.kill()
         worker.process.join()
         worker.line.close()
         self._workers.remove(worker)
-        return Outcome(reason, flags=(flag,))
 
     def _started(self) -> _Worker:
         here, there = self._context.Pipe()
@@ -141,6 +157,7 @@ def _serve(bench: Bench, line: Connection, leash: Connection) -> None:
     threading.Thread(target=_end_with, args=(leash,), daemon=True).start()
     os.dup2(2, 1)  # what an operator prints is no result of the command
     evaluate: TrialEvaluator | None = None
+    line.send(None)
     while True:
         try:
             job = line.recv()
