@@ -139,6 +139,49 @@ def test_the_other_form_takes_finished_runs_and_says_the_same(
     assert over(*runs, "--markdown").out.startswith("| method | joint |")
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        ("--dry-run",),
+        ("--seeds", "zzz"),
+        ("--benchmark", "nope", "--exclude", "nope"),
+        ("--agent", "search"),
+        ("--episodes", 7, "--units", 9),
+        ("--workers", 2),
+        ("--model", "m"),
+    ],
+)
+def test_an_option_that_makes_runs_is_refused_beside_finished_ones(
+    over: RunCli, whole: Path, tmp_path: Path, given: tuple[object, ...]
+) -> None:
+    ended = over(*told(whole)["methods"][0]["runs"], *given)
+    assert (ended.code, ended.out) == (2, "")
+    [line] = ended.err.splitlines()
+    names = ", ".join(str(word) for word in given if str(word).startswith("--"))
+    assert line.startswith("error: finished runs are only shown, there is nothing to run")
+    assert sorted(line.partition("(")[2].partition(")")[0].split(", ")) == sorted(names.split(", "))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("file", ["evolve.yaml", "run.yaml", "ablation.yaml", "dispatch.json"])
+def test_a_directory_that_something_else_has_is_left_alone(
+    compare: RunCli, over: RunCli, whole: Path, tmp_path: Path, file: str
+) -> None:
+    for folder in (tmp_path / "taken", tmp_path / "page" / "taken"):
+        folder.mkdir(parents=True)
+        (folder / file).touch()
+    runs = [method["runs"][0] for method in told(whole)["methods"]]
+    for ended in (
+        compare("--name", "taken", "--resume"),
+        compare("--name", "taken", "--resume", "--dry-run"),
+        over(*runs, "--name", "taken", "--resume"),
+    ):
+        assert (ended.code, ended.out) == (2, "")
+        [line] = ended.err.splitlines()
+        assert "which a comparison must not write into" in line
+    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == [file, file]
+
+
 def test_resuming_runs_what_is_missing_and_keeps_the_rest(whole: Path, tmp_path: Path) -> None:
     shutil.copytree(whole / FOLDER, tmp_path / FOLDER)
     shutil.rmtree(tmp_path / FOLDER / "sage-8")
@@ -213,6 +256,11 @@ def test_a_method_may_be_a_file(compare: RunCli, tmp_path: Path) -> None:
     [
         (("--seeds", "8..7"), "'8..7' runs backwards (--seeds)"),
         (("--seeds", ""), "'' is no seed (--seeds)"),
+        (
+            ("--seeds", "1,9999999999999999999"),
+            "9999999999999999999 is out of range, 0 to 9223372036854775808 (--seeds)",
+        ),
+        (("--name", ".."), "a run's name is no path: '..' (--name)"),
         (("--methods", "sage"), "a comparison needs two methods (--methods)"),
         (("--methods", "sage,sage"), "two methods are named 'sage' (--methods)"),
         (("--methods", "sage,raect"), "did you mean 'react'?"),
@@ -242,6 +290,18 @@ def test_a_bad_value_is_one_line_and_exit_2_before_anything_is_paid(
     assert line.startswith("error: ")
     assert message in line
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_method_whose_name_no_directory_can_have_is_refused_before_a_dry_run(
+    compare: RunCli, tmp_path: Path
+) -> None:
+    file = tmp_path / "long.yaml"
+    slots = "retrieval: none\nupdate: none\nreward: outcome\nrollout: none\n"
+    file.write_text(f"name: {'a' * 300}\n{slots}")
+    ended = compare("--methods", f"{file},sage", "--dry-run")
+    assert (ended.code, ended.out) == (2, "")
+    [line] = ended.err.splitlines()
+    assert "a method needs a name" in line and len(line) < 400
 
 
 def test_a_resumed_comparison_under_another_config_is_refused(

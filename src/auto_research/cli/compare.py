@@ -31,6 +31,18 @@ if TYPE_CHECKING:
     from auto_research.comparison.plan import Plan
     from auto_research.evaluate import Evaluation
 
+# What may be asked for of finished runs; every other option is about making them.
+_SHOWN = ("--json", "--csv", "--markdown")
+_OF_FINISHED = ("runs", "--baseline", "--unmatched", "--out", "--name", "--resume", *_SHOWN)
+# By which file a directory is another command's.
+_OWNERS = {
+    "run.yaml": "a run",
+    "evolve.yaml": "a search",
+    "ablation.yaml": "an ablation",
+    "dispatch.json": "a dispatch",
+    "job.json": "a job",
+}
+
 
 def compare(
     ctx: typer.Context,
@@ -109,7 +121,8 @@ def compare(
     from auto_research.furnishing import EvalRequest
 
     if runs:
-        directory = run_path(out, name or "compare", resume)
+        _refuse_needless(ctx)
+        directory = _unowned(run_path(out, name or "compare", resume))
         _show(runs, directory, baseline, unmatched, form)
         return
     registry = installed(ctx)
@@ -138,7 +151,7 @@ def compare(
             device=device,
         ),
     )
-    directory = run_path(out, name or f"compare-{benchmark}", resume)
+    directory = _unowned(run_path(out, name or f"compare-{benchmark}", resume))
     with Plan(request, chosen, read_seeds(seeds), directory, registry) as plan:
         if plan.reads_answers and not unmatched:
             raise UserError(
@@ -151,6 +164,32 @@ def compare(
             return
         done = _carry_out(plan, workers)
     _show(done, directory, baseline, unmatched, form)
+
+
+def _refuse_needless(ctx: typer.Context) -> None:
+    """Raises UserError for options that make runs: beside finished ones they would do nothing."""
+    told = {
+        param.opts[0]: ctx.get_parameter_source(str(param.name)) for param in ctx.command.params
+    }
+    given = [name for name, source in told.items() if source and source.name == "COMMANDLINE"]
+    if given := [name for name in given if name not in _OF_FINISHED]:
+        raise UserError(
+            "finished runs are only shown, there is nothing to run",
+            where=", ".join(given),
+            mend="leave that out, or give --methods instead of runs",
+        )
+
+
+def _unowned(directory: Path) -> Path:
+    """The directory, unless a run or something else than a comparison has it. Raises UserError."""
+    for file, owner in _OWNERS.items():
+        if (directory / file).exists():
+            raise UserError(
+                f"{owner} is there, which a comparison must not write into",
+                where=str(directory),
+                mend="choose another --name",
+            )
+    return directory
 
 
 def _carry_out(plan: Plan, workers: int) -> list[Path]:

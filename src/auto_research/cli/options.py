@@ -50,7 +50,7 @@ def check_word(option: str, word: str, known: tuple[str, str]) -> None:
 
 def run_path(out: Path, stem: str, resume: bool) -> Path:
     """A fresh directory for the run, or with `resume` the newest that there is."""
-    if Path(stem).name != stem:
+    if Path(stem).name != stem or stem == "..":
         raise UserError(f"a run's name is no path: {stem!r}", where="--name")
     newest, path, number = None, out / stem, 1
     try:

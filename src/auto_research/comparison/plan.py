@@ -22,7 +22,7 @@ from auto_research.plugins import Registry
 from auto_research.shared_training import run_from_training
 
 TRAININGS = "training"  # the folder of the shared trainings in a comparison's directory
-_MOST_SEEDS = 1000
+_MOST_SEEDS, _LAST_SEED = 1000, 2**63
 
 
 class Plan:
@@ -167,6 +167,8 @@ def read_seeds(text: str) -> list[int]:
         first, last = int(found[1]), int(found[2] or found[1])
         if last < first:
             raise _not_seeds(f"{part.strip()!r} runs backwards")
+        if last > _LAST_SEED:
+            raise _not_seeds(f"{last} is out of range, 0 to {_LAST_SEED}")
         if last - first + len(seeds) >= _MOST_SEEDS:
             raise _not_seeds(f"more than {_MOST_SEEDS} seeds")
         seeds += range(first, last + 1)
