@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -121,6 +122,19 @@ def test_an_attempt_that_ends_in_an_error_stays_in_the_denominator(
     failed = [row for row in rows(run) if row["error"]]
     assert [row["error"] for row in failed] == [str(error)] * 2
     assert [row["units"] for row in failed] == [5, 5]
+
+
+def test_an_attempt_that_broke_off_has_failed_even_if_what_it_left_is_right(tmp_path: Path) -> None:
+    class Breaking(TellingSession):
+        def attempt(self, skills: Sequence[Skill], world: Environment | None = None) -> Attempt:
+            done = super().attempt(skills)
+            return replace(done, error="broke off") if self.task.position == 1 else done
+
+    run = tmp_path / "run"
+    plugin = Brought(agents={"breaking": lambda options: agent_of(Breaking)})
+    prepared(plugin, method="react", agent="breaking").run(run)
+    assert metrics(run)["metrics"]["joint_success"]["value"] == round(4 / 6, 6)
+    assert {row["success"] for row in rows(run) if row["error"]} == {False}
 
 
 def test_a_task_that_the_agent_cannot_read_is_an_error_of_that_task(tmp_path: Path) -> None:

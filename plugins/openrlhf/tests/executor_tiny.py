@@ -31,6 +31,7 @@ from auto_research.hookspecs import BenchmarkOptions
 from auto_research.plugins import load_plugins
 
 BENCHMARK, SEED, SCENARIOS, LENGTH = "appworld-mini", 7, 2, 2
+TURNS = 2
 VOCABULARY, CONTEXT = 3000, 1024
 LIKELY = 0.5  # how likely a program is to be given as it was shown
 Sample = dict[str, Any]
@@ -98,7 +99,7 @@ def spec(storage: Path, **more: Any) -> Spec:
             "siblings": 4,
             "tokens": 100_000,
             "tokens_per_turn": 20_000,
-            "turns": 2,
+            "turns": TURNS,
             "storage": str(storage),
             "worlds": 2,
             **more,
@@ -213,23 +214,24 @@ def trained(tokenizer: Any, conversations: Sequence[Shown], *, most: int = 400) 
     raise RuntimeError(f"after {most} steps the replies are as shown with {likely:.3f} only")
 
 
-def made(base: Path) -> Path:
-    """The model under `base`, made if it is not there yet.
+def made(base: Path, turns: int = TURNS) -> Path:
+    """The model under `base` for tasks of so many turns, made if it is not there yet.
 
-    ``AUTO_RESEARCH_TINY`` names a folder for one that outlives the tests.
+    A prompt tells how many there are, and what was shown with another number is not known.
+    ``AUTO_RESEARCH_TINY`` names a folder for models that outlive the tests.
     """
-    folder = Path(os.environ.get("AUTO_RESEARCH_TINY") or base / "tiny")
+    folder = Path(os.environ.get("AUTO_RESEARCH_TINY") or base / "tiny") / f"turns-{turns}"
     if not (folder / "rows.jsonl").exists():
-        main(folder)
+        main(folder, turns)
     return folder
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, turns: int = TURNS) -> None:
     """Make the model in `folder`, and the rows of its tasks in ``rows.jsonl``."""
     benchmark, picked = scenarios()
     orders = [(scenario, order) for scenario in picked for order in ((0, 1), (1, 2), (2, 0))]
     labels = [chain(scenario, order, row) for row, (scenario, order) in enumerate(orders)]
-    node = Node(spec(folder / "teaching"))
+    node = Node(spec(folder / "teaching", turns=turns))
     try:
         samples = asyncio.run(shown(node, teacher(benchmark, picked), labels))
     finally:

@@ -204,5 +204,7 @@ def _judged(
         verdict = evaluator.verdict(ticket)
     except EvaluatorError as error:
         return result.episode, replace(result.row, error=result.row.error or str(error))
+    if result.row.error:  # what broke off has failed, whatever state it left its world in
+        verdict = replace(verdict, success=False)
     row = replace(result.row, success=verdict.success, checks=dict(verdict.checks))
     return replace(result.episode, verdict=verdict if shown else None), row

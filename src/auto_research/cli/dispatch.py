@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from auto_research.cli.options import check_name
 from auto_research.cli.output import AsJson, print_json, print_rows
 from auto_research.cli.session import installed
 from auto_research.errors import UserError
@@ -67,8 +68,8 @@ def dispatch(
         return
     if not methods or not seeds:
         raise UserError("give --methods and --seeds", mend="--methods grpo,sage --seeds 1..3")
-    if name and Path(name).name != name:
-        raise UserError(f"a dispatch's name is no path: {name!r}", where="--name")
+    if name:
+        check_name(name)
 
     from auto_research.agent_research.method import load_method
     from auto_research.comparison.plan import read_seeds

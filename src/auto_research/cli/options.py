@@ -48,10 +48,15 @@ def check_word(option: str, word: str, known: tuple[str, str]) -> None:
         raise UserError(f"unknown value {word!r}", where=option, mend=" or ".join(known))
 
 
+def check_name(name: str) -> None:
+    """Raises UserError if a run of that name would stand elsewhere than in its folder."""
+    if Path(name).name != name or name == "..":
+        raise UserError(f"a run's name is no path: {name!r}", where="--name")
+
+
 def run_path(out: Path, stem: str, resume: bool) -> Path:
     """A fresh directory for the run, or with `resume` the newest that there is."""
-    if Path(stem).name != stem or stem == "..":
-        raise UserError(f"a run's name is no path: {stem!r}", where="--name")
+    check_name(stem)
     newest, path, number = None, out / stem, 1
     try:
         while path.exists():

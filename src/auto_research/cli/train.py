@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from auto_research.cli.options import check_number
+from auto_research.cli.options import check_name, check_number
 from auto_research.cli.output import AsJson, print_json
 from auto_research.cli.progress import training_figures
 from auto_research.cli.session import installed
@@ -69,8 +69,8 @@ def train(
     command or file that a cluster would get.
     """
     check_number("--seed", seed)
-    if name and Path(name).name != name:
-        raise UserError(f"a run's name is no path: {name!r}", where="--name")
+    if name:
+        check_name(name)
 
     from auto_research.agent_research.method import load_method
     from auto_research.hookspecs import BenchmarkOptions

@@ -22,16 +22,14 @@ MACHINES_OWN = (OSError, MemoryError, sqlite3.Error)
 def ends_search(error: BaseException, operators: Iterable[Operator]) -> str:
     """Why the search cannot go on after `error`; empty if one of the `operators` is to blame.
 
-    A UserError is a method's if an operator raised it or was told it for a wrong call. The others
-    are of the model server, the store, the lock, the run directory, the data: of no method.
+    A UserError or an OSError is a method's if an operator raised it or was told it for a wrong
+    call. The others are of the model server, the disk, the lock, the data: of no method.
     """
+    if isinstance(error, (UserError, OSError)) and _of_method(_raised_in(error), operators):
+        return ""
     if isinstance(error, MACHINES_OWN):
         return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
-    if isinstance(error, EvaluatorError):
-        return str(error)
-    if isinstance(error, UserError) and not _of_method(_raised_in(error), operators):
-        return str(error)
-    return ""
+    return str(error) if isinstance(error, (EvaluatorError, UserError)) else ""
 
 
 def _of_method(module: str, operators: Iterable[Operator]) -> bool:

@@ -22,13 +22,14 @@ pytest.importorskip("vllm")
 import executor_tiny as tiny
 from ray_cluster import eventually
 
+from auto_research.agent_research.agents.llm.options import Limits
 from auto_research.agent_research.rows import EpisodeRow
 from auto_research.benchmarks.appworld.home import Home, default_home
 
 pytestmark = [pytest.mark.cluster, pytest.mark.timeout(3600)]
 
 NAME = "tiny"
-EPISODES, TRAIN = 6, 2
+EPISODES, TRAIN = 6, 12  # all that there are: two it was taught, of the others it babbles
 PATIENCE = 900.0  # seconds that the server may take to load on a busy machine
 
 
@@ -58,7 +59,7 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     if not Home(default_home()).installed():
         pytest.skip("AppWorld is not set up here: auto-research appworld setup")
-    model = tiny.made(tmp_path_factory.getbasetemp())
+    model = tiny.made(tmp_path_factory.getbasetemp(), Limits().interactions)
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     words = ["--model", str(model), "--served-model-name", NAME, "--enforce-eager"]
@@ -96,9 +97,9 @@ def run(server: Server, tmp_path_factory: pytest.TempPathFactory) -> Run:
     out = tmp_path_factory.mktemp("runs")
     words = ["agent-eval", "--method", "sage", "--agent", "llm", "--benchmark", tiny.BENCHMARK]
     words += ["--base-url", f"{server.url}/v1", "--model", NAME]
-    # Hot enough that some replies are babble and others still code.
     words += ["--temperature", "1.0", "--max-tokens", "300", "--context-tokens", "4000"]
-    words += ["--episodes", str(EPISODES), "--train-scenarios", str(TRAIN), "--seed", "7"]
+    words += ["--train-scenarios", str(TRAIN), "--train-seed", str(tiny.SEED)]
+    words += ["--episodes", str(EPISODES), "--seed", "7"]
     script = Path(sys.executable).with_name("auto-research")
     ended = subprocess.run(
         [script, *words, "--out", out, "--name", "real"], capture_output=True, text=True
