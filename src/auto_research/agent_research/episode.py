@@ -144,6 +144,8 @@ def _attempt(
     nothing = Submission()
     try:
         session = ctx._session(task)
+    except RunStopped:
+        raise
     except AutoResearchError as error:
         return Choice(), Attempt(nothing, False, error=str(error)), nothing
     try:

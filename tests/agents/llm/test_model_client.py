@@ -246,6 +246,14 @@ def test_two_processes_may_record_into_one_file(tmp_path: Path) -> None:
     assert one.get("b") == Answer("y", 2) and other.get("a") == Answer("x", 1)
 
 
+def test_a_record_that_cannot_be_written_to_ends_the_run_and_no_episode(tmp_path: Path) -> None:
+    record = Record(tmp_path / "replies", write=True)
+    (tmp_path / "replies").unlink()
+    (tmp_path / "replies").mkdir()
+    with pytest.raises(RunStopped, match="cannot record: Is a directory .* --resume"):
+        record.add("a", Answer("x", 1))
+
+
 @pytest.mark.parametrize("content", [b"nonsense\n", b"{}\n", b"[1]\n", b'{"key": "a"}\n'])
 def test_a_file_that_is_no_record_is_one_clear_error(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "replies"

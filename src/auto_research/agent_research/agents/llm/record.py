@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from auto_research.benchmarks.base import Json
-from auto_research.errors import UserError
+from auto_research.errors import RunStopped, UserError
 
 Request = Mapping[str, Json]
 
@@ -86,7 +86,9 @@ class Record:
             finally:
                 os.close(file)
         except OSError as error:
-            raise UserError(f"cannot record: {error.strerror}", where=str(self._path)) from None
+            mend = "make room; the same command with --resume goes on"
+            told = f"cannot record: {error.strerror}"
+            raise RunStopped(told, where=str(self._path), mend=mend) from None
         self._answers[key] = answer
 
     def _catch_up(self) -> None:
