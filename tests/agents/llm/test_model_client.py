@@ -250,7 +250,7 @@ def test_a_record_that_cannot_be_written_to_ends_the_run_and_no_episode(tmp_path
     record = Record(tmp_path / "replies", write=True)
     (tmp_path / "replies").unlink()
     (tmp_path / "replies").mkdir()
-    with pytest.raises(RunStopped, match="cannot record: Is a directory .* --resume"):
+    with pytest.raises(RunStopped, match=r"cannot record: Is a directory .* --resume"):
         record.add("a", Answer("x", 1))
 
 
