@@ -238,7 +238,7 @@ def test_an_interrupted_then_killed_search_goes_on_to_the_same_bytes_and_leaves_
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("steps", [1, 25, 90, 120, 150])
+@pytest.mark.parametrize("steps", [2, 25, 90, 120, 150])  # at 1 there may be no search yet
 def test_a_search_killed_at_any_moment_goes_on_to_the_same_bytes(
     whole: Path, tmp_path: Path, steps: int
 ) -> None:
