@@ -83,7 +83,10 @@ INSTALLED = sorted(load_plugins().methods)
 
 @pytest.mark.parametrize(
     "methods",
-    [["react", "sage", "expel"], pytest.param(INSTALLED, marks=pytest.mark.slow)],
+    [
+        ["react", "sage", "expel"],
+        pytest.param(INSTALLED, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+    ],
     ids=["three", "all"],
 )
 def test_methods_run_with_a_model_and_are_compared_at_one_budget(
