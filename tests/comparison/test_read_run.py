@@ -180,6 +180,7 @@ def test_a_row_that_another_was_replaced_by_is_missed(run: Path) -> None:
         (("units_by_kind", {"act": 39}), "units are 40, units_by_kind make 39"),
         (("units_by_kind", {"act": "40"}), "act is '40', not a whole number"),
         (("checks", {"plan_success": False}), "success is true, and plan_success false"),
+        (("error", "boom"), "success is true, and it broke off: boom"),
         (("steps", 3), "steps is 2.0, the episodes give 2.3"),
         (("tokens", 3), "tokens is 0.0, the episodes give 1.0"),
         (("phase", ["test"]), r"phase is \['test'\]"),
@@ -192,11 +193,6 @@ def test_a_row_at_odds_with_itself_is_refused(run: Path, keys: Any, told: str) -
     change_row(run, put(*keys))
     with pytest.raises(UserError, match=told):
         read_run(run)
-
-
-def test_an_episode_that_broke_off_is_no_success_whatever_the_judge_said(tmp_path: Path) -> None:
-    outcomes = read_run(write(tmp_path, "sage", [Did(), Did(error="boom")])).outcomes
-    assert [(o.success, o.errored) for o in outcomes] == [(True, False), (False, True)]
 
 
 def test_units_by_kind_of_the_whole_run_must_make_up_its_units(run: Path) -> None:

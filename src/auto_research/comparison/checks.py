@@ -68,7 +68,11 @@ def check_parts(row: Mapping[str, Any], where: str) -> None:
         raise UserError(
             f"units are {row['units']}, units_by_kind make {_sum(kinds, where)}", where=where
         )
-    if row.get("success") is True and isinstance(checks, dict):
+    if row.get("success") is not True:
+        return
+    if error := row.get("error"):
+        raise UserError(f"success is true, and it broke off: {error}", where=where)
+    if isinstance(checks, dict):
         for name in CONTRACT_CHECKS:
             if checks.get(name) is False:
                 raise UserError(f"success is true, and {name} false", where=where)

@@ -36,26 +36,20 @@ HEADLINE = ("joint_success", "average_cost")  # the figures that every run's met
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """One test episode; `errored` if it broke off or could not be judged.
+    """One test episode. Without a verdict it is no success; `errored` also if it broke off.
 
-    `verdict` is what the judge said, who may praise what was done before an episode broke off;
     `cost` is min(1, units / B).
     """
 
     scenario: str
     task: str
-    verdict: bool
+    success: bool
     errored: bool
     cost: float
     units: int
     steps: int
     tokens: int
     transcript: Transcript
-
-    @property
-    def success(self) -> bool:
-        """Whether the judge said so of an episode that came to its end."""
-        return self.verdict and not self.errored
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +169,7 @@ def _outcome(row: Mapping[str, Any], full_cost: int, where: str) -> Outcome:
     return Outcome(
         scenario=scenario,
         task=task,
-        verdict=success is True,
+        success=success is True,
         errored=success is None or bool(row.get("error")),
         cost=cost,
         units=units,
@@ -188,9 +182,9 @@ def _outcome(row: Mapping[str, Any], full_cost: int, where: str) -> Outcome:
 def _agree(metrics: Mapping[str, Any], outcomes: Sequence[Outcome], where: str) -> None:
     """Raises UserError if metrics.json tells other headline figures than the episodes."""
     found = {
-        "joint_success": [float(o.verdict) for o in outcomes],
+        "joint_success": [float(o.success) for o in outcomes],
         "average_cost": [o.cost for o in outcomes],
-        "tgc": [float(o.verdict) for o in outcomes],
+        "tgc": [float(o.success) for o in outcomes],
         "steps": [float(o.steps) for o in outcomes],
         "tokens": [float(o.tokens) for o in outcomes],
     }
