@@ -83,6 +83,10 @@ class Pool:
             idle = next((worker for worker in self._workers if worker.number is None), None)
             if idle is None and len(self._workers) == self._count:
                 return
+            # Its children may still hold its line, so a line that takes a job proves nothing.
+            if idle is not None and not idle.process.is_alive():
+                self._let_go(idle)
+                continue
             worker = idle or self._started()
             try:
                 worker.line.send(jobs[waiting[0]])
