@@ -11,7 +11,6 @@ from __future__ import annotations
 import ast
 import threading
 from collections.abc import Iterable
-from functools import lru_cache
 
 from auto_research.agent_research.scopes import (
     Scope,
@@ -50,10 +49,8 @@ def parse(source: str) -> ast.Module:
     return tree
 
 
-@lru_cache(maxsize=1024)  # siblings write the same skills again and again
-def normal_form(source: str) -> str:
-    """The normal form of a source, the same under every Python version. Raises ValueError."""
-    tree = parse(source)
+def normal_form(tree: ast.Module) -> str:
+    """The normal form of a source, the same under every Python version; `tree` is used up."""
     _Renamer(tree).visit(tree)
     return _text(tree)
 

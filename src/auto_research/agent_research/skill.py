@@ -6,6 +6,7 @@ import ast
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from math import isfinite
 from typing import Literal
 
@@ -89,25 +90,13 @@ def content_id(kind: SkillKind, source: str, main: str | None = None) -> str:
     function is `main` (default: the first) does. Raises ValueError if a function's source does
     not parse, nests too deep or defines no such function.
     """
-    if kind == "text":
-        normal = " ".join(source.split()).casefold()
-    else:
-        place = _place_of_main(parse(source), main)
-        normal = normal_form(source) + (f"\0{place}" if place else "")
+    if kind == "function":
+        return _bare_function(source, main).id
+    return _hash(kind, " ".join(source.split()).casefold())
+
+
+def _hash(kind: SkillKind, normal: str) -> str:
     return hashlib.sha256(f"{kind}\0{normal}".encode()).hexdigest()[:16]
-
-
-def _functions(tree: ast.Module) -> dict[str, ast.FunctionDef]:
-    return {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
-
-
-def _place_of_main(tree: ast.Module, main: str | None) -> int:
-    names = list(_functions(tree))
-    if main is None and names:
-        return 0
-    if main not in names:
-        raise ValueError(f"skill source defines no function {main or ''}".rstrip())
-    return names.index(main)
 
 
 def function_skill(
@@ -122,20 +111,33 @@ def function_skill(
     Raises ValueError if the source does not parse, nests too deep, or defines no function (or
     not `main`), or if `interface` is not plain data.
     """
+    return replace(
+        _bare_function(source, main),
+        interface={key: plain_data(value) for key, value in (interface or {}).items()},
+        provenance=provenance,
+    )
+
+
+@lru_cache(maxsize=1024)  # siblings write the same skills again and again
+def _bare_function(source: str, main: str | None) -> Skill:
     tree = parse(source)
-    name = list(_functions(tree))[_place_of_main(tree, main)]
-    node = _functions(tree)[name]
-    identity = content_id("function", source, name)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    name = next(iter(functions), None) if main is None else main
+    if name not in functions:
+        raise ValueError(f"skill source defines no function {main or ''}".rstrip())
+    node, place = functions[name], list(functions).index(name)
+    signature = f"{name}({ast.unparse(node.args)})"
+    docstring = str(plain_data(ast.get_docstring(node) or ""))
+    normal = normal_form(tree) + (f"\0{place}" if place else "")
+    identity = _hash("function", normal)
     return Skill(
         id=identity,
         kind="function",
         name=name,
-        signature=f"{name}({ast.unparse(node.args)})",
-        docstring=str(plain_data(ast.get_docstring(node) or "")),
+        signature=signature,
+        docstring=docstring,
         source=source,
-        interface={key: plain_data(value) for key, value in (interface or {}).items()},
         lineage=identity,
-        provenance=provenance,
     )
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from contextlib import suppress
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import given
 from search_examples import Bill, problem_of
 
 from auto_research.agent_research.agents.search.forward import Searcher
@@ -15,12 +17,18 @@ from auto_research.pddl import Step
 Found = tuple[list[Step] | None, dict[str, int], Bill]
 
 
-def found(name: str, memory: Memory | None, cap: int, weights: dict[str, int]) -> Found:
+def found(
+    name: str,
+    memory: Memory | None,
+    cap: int,
+    weights: dict[str, int],
+    limit: int | None = None,
+) -> Found:
     """The plan, what was tried and the bill, of a search that may run out of units."""
     problem, bill, steps = problem_of(name), Bill(cap), None
     searcher = Searcher(problem, bill.charge, weights, memory)
     with suppress(BudgetExceeded):
-        steps = searcher.plan(problem.init, problem.goal)
+        steps = searcher.plan(problem.init, problem.goal, limit)
     return steps, dict(searcher.tried), bill
 
 
@@ -32,6 +40,21 @@ def test_with_a_memory_everything_is_as_without_one(name: str, weights: dict[str
     found(name, memory, 10**9, weights)
     for cap in range(0, whole + 2, max(1, whole // 40)):
         assert found(name, memory, cap, weights) == found(name, None, cap, weights)
+
+
+LIMITS = st.none() | st.integers(-1, 9)
+
+
+@given(
+    name=st.sampled_from(["blocks", "parcels", "paint"]),
+    searches=st.lists(st.tuples(st.integers(0, 40), LIMITS), min_size=2, max_size=6),
+)
+def test_a_search_known_in_part_goes_as_one_that_is_not_known(
+    name: str, searches: list[tuple[int, int | None]]
+) -> None:
+    memory = Memory()
+    for cap, limit in searches:
+        assert found(name, memory, cap, {}, limit) == found(name, None, cap, {}, limit)
 
 
 def test_what_is_known_is_charged_and_not_worked_out_again() -> None:

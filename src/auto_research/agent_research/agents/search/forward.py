@@ -13,6 +13,7 @@ import itertools
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from auto_research.agent_research.agents.search.course import Course
 from auto_research.agent_research.agents.search.facts import Index, unify
 from auto_research.agent_research.agents.search.memory import Charge, Memory
 from auto_research.pddl import Atom, Problem, Schema, Step, substitute
@@ -66,21 +67,40 @@ class Searcher:
         return None if ends is None else self._search(*ends, limit)
 
     def _search(self, first: int, target: int, limit: int | None) -> list[Step] | None:
-        worked: list[Counter[str]] = []
+        assert self._operators is not None
+        if first & target == target:
+            return []
+        key = (self._key, first, target)
+        course, done = self._memory.courses.get(key, Course()), 0
+        try:
+            while done < course.expansions and (limit is None or done < limit):
+                self._charge("expand", 1)
+                done += 1
+            if not course.ended and (limit is None or done < limit):
+                self._charge("expand", 1)  # what is not known yet is begun only if it can be paid
+                course, charge = Course(), self._charge_after(done + 1)
+                try:
+                    self._operators.search(first, target, limit, charge, course)
+                finally:
+                    done = course.expansions
+                    self._memory.keep(key, course)
+        finally:
+            self._tried += course.tried(done)
+        if course.steps is None or done < course.expansions:
+            return None
+        return list(course.steps)
 
-        def work(charge: Charge) -> tuple[list[Step] | None, Counter[str]]:
-            worked.append(Counter())
-            assert self._operators is not None
-            try:
-                return self._operators.search(first, target, limit, charge, worked[0]), worked[0]
-            finally:
-                self._tried += worked[0]
+    def _charge_after(self, paid: int) -> Charge:
+        """Charges what comes after the first `paid` units."""
 
-        key = (self._key, first, target, limit)
-        steps, tried = self._memory.recall(key, "expand", self._charge, work)
-        if not worked:
-            self._tried += tried
-        return None if steps is None else list(steps)
+        def charge(kind: str, units: int) -> None:
+            nonlocal paid
+            if paid:
+                paid -= units
+            else:
+                self._charge(kind, units)
+
+        return charge
 
 
 _Entry = tuple[int, int, int, int, Step]  # preconditions, what is kept, added; weight; the action
@@ -130,16 +150,14 @@ class _Operators:
         return self.mask(a for a in start if a in self.bit), self.mask(goal)
 
     def search(
-        self, first: int, target: int, limit: int | None, charge: Charge, tried: Counter[str]
-    ) -> list[Step] | None:
-        """See `Searcher.plan`. Adds to `tried`, even where the units do not suffice."""
-        if first & target == target:
-            return []
+        self, first: int, target: int, limit: int | None, charge: Charge, course: Course
+    ) -> None:
+        """See `Searcher.plan`. What it did is in `course`, even where the units do not suffice."""
         parents: dict[int, tuple[int, Step] | None] = {first: None}
         try:
-            return self._expand(first, target, limit, charge, parents)
+            self._expand(first, target, limit, charge, parents, course)
         finally:
-            tried.update(link[1][0] for link in parents.values() if link is not None)
+            course.record(link[1][0] for link in parents.values() if link is not None)
 
     def _expand(
         self,
@@ -148,14 +166,20 @@ class _Operators:
         limit: int | None,
         charge: Charge,
         parents: dict[int, tuple[int, Step] | None],
-    ) -> list[Step] | None:
-        order = itertools.count()
-        queue = [((target & ~first).bit_count(), 0, next(order), first)]
-        watching, always = self.watching, self.always
-        while queue and (limit is None or limit > 0):
-            _, way, _, state = heapq.heappop(queue)
+        course: Course,
+    ) -> None:
+        wanted = target.bit_count()
+        rank = (wanted - (target & first).bit_count(), 0)  # unmet goals, weight of the way
+        waiting = {rank: deque([first])}  # by rank, those of one rank in the order found
+        ranks = [rank]  # a heap
+        watching, always, found = self.watching, self.always, course.found
+        while ranks and (limit is None or len(found) < limit):
+            rank = ranks[0]
+            state = waiting[rank].popleft()
+            if not waiting[rank]:
+                del waiting[heapq.heappop(ranks)]
+            way = rank[1]
             charge("expand", 1)
-            limit = None if limit is None else limit - 1
             rest = state & self._watched
             entries: list[_Entry] = list(always)
             while rest:
@@ -169,11 +193,19 @@ class _Operators:
                 if new in parents:
                     continue
                 parents[new] = (state, step)
-                if new & target == target:
-                    return _path(parents, new)
-                unmet = (target & ~new).bit_count()
-                heapq.heappush(queue, (unmet, way + weight, next(order), new))
-        return None
+                unmet = wanted - (target & new).bit_count()
+                if not unmet:
+                    found.append(len(parents) - 1)
+                    course.ended, course.steps = True, _path(parents, new)
+                    return
+                rank = (unmet, way + weight)
+                if rank in waiting:
+                    waiting[rank].append(new)
+                else:
+                    waiting[rank] = deque([new])
+                    heapq.heappush(ranks, rank)
+            found.append(len(parents) - 1)
+        course.ended = not ranks
 
 
 def _path(parents: dict[int, tuple[int, Step] | None], state: int) -> list[Step]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any, TypeVar
 
+from auto_research.agent_research.agents.search.course import Course
 from auto_research.errors import BudgetExceeded
 
 Charge = Callable[[str, int], None]
@@ -17,10 +18,19 @@ _KEPT = 256  # results of one problem
 
 
 class Memory:
-    """Results by what they were worked out from. One problem has one."""
+    """Results by what they were worked out from. One problem has one.
+
+    `courses`: of searches, which may be known as far as somebody's units went.
+    """
 
     def __init__(self) -> None:
         self._known: dict[Hashable, tuple[int, Any]] = {}
+        self.courses: dict[Hashable, Course] = {}
+
+    def keep(self, key: Hashable, course: Course) -> None:
+        """Keep a course that goes further than the one that was known."""
+        if key in self.courses or len(self.courses) < _KEPT:
+            self.courses[key] = course
 
     def recall(self, key: Hashable, kind: str, charge: Charge, work: Callable[[Charge], T]) -> T:
         """What `work` gives, which charges one `kind` at a time and nothing else.
