@@ -36,6 +36,7 @@ from auto_research.agent_research.workers import UnderWay, Workers
 from auto_research.benchmarks.base import Json, Scenario
 
 TEST_BATCH = 8  # scenarios whose library changes are committed together, unless the agent says
+FROZEN_BATCH = 64  # of a test that changes none, so that workers seldom wait for one another
 
 Progressed = Callable[[Phase, int], None]  # phase, episodes finished in it
 
@@ -65,7 +66,9 @@ class Runner:
         self._ledger = RunLedger(Budget(units=self.config.run_units))
         self._since = time.monotonic()
         agent: object = self.agent
-        self._test_batch = agent.test_batch if isinstance(agent, ManyAtOnce) else TEST_BATCH
+        self._test_batch = FROZEN_BATCH if self.config.frozen else TEST_BATCH
+        if isinstance(agent, ManyAtOnce):
+            self._test_batch = agent.test_batch
         self._between = Between(
             self.config,
             self.operators,

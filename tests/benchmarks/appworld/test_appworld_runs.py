@@ -50,6 +50,7 @@ def test_the_reference_programs_do_every_task(home: Home, tmp_path: Path) -> Non
         assert (run / "worlds" / f"{row['task']}.json").exists()
 
 
+@pytest.mark.slow
 def test_one_wrong_answer_costs_its_task_and_its_scenario(home: Home, tmp_path: Path) -> None:
     task = (home.mini / "data" / "datasets" / "dev.txt").read_text().split()[1]
     run = tmp_path / "run"

@@ -71,6 +71,7 @@ def root(home: Home, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("workers", ["1", "2"])
 def test_a_run_that_was_killed_goes_on_where_it_was(
     root: Path, tmp_path: Path, workers: str

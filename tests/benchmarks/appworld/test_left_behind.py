@@ -17,8 +17,9 @@ from auto_research.benchmarks.appworld.scratch import PREFIX, Scratch
 from auto_research.benchmarks.base import Submission
 
 
+@pytest.mark.slow
 @pytest.mark.appworld
-@pytest.mark.parametrize("rounds", [2, pytest.param(26, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("rounds", [2, 26])
 def test_many_worlds_take_no_more_memory_than_few_and_leave_no_process(
     home: Home, tmp_path: Path, rounds: int
 ) -> None:
@@ -62,6 +63,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.appworld
 def test_nothing_outlives_the_process_that_opened_the_worlds(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

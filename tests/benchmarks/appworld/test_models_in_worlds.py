@@ -47,6 +47,7 @@ def evaluation(
     return prepared(plugin, benchmark="mini", agent_options=options, **{**defaults, **request})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unsafe", [False, True])
 def test_a_model_that_hunts_for_answers_scores_only_where_worlds_are_open_and_is_reported(
     home: Home, errands: Errands, tmp_path: Path, unsafe: bool
@@ -81,11 +82,12 @@ def test_a_model_that_hunts_for_answers_scores_only_where_worlds_are_open_and_is
 INSTALLED = sorted(load_plugins().methods)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "methods",
     [
         ["react", "sage", "expel"],
-        pytest.param(INSTALLED, marks=[pytest.mark.slow, pytest.mark.timeout(1800)]),
+        pytest.param(INSTALLED, marks=pytest.mark.timeout(1800)),
     ],
     ids=["three", "all"],
 )
@@ -109,6 +111,7 @@ def test_methods_run_with_a_model_and_are_compared_at_one_budget(
         assert [row["success"] for row in runs[0] if row["phase"] == "test"] == [True] * 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoiled", [False, True])
 def test_what_breaks_in_a_world_is_mended_saved_and_defined_in_the_next_unless_the_block_fails(
     mini: SharedBenchmark, errands: Errands, tmp_path: Path, spoiled: bool

@@ -126,6 +126,7 @@ def test_a_step_out_of_a_world_is_noted_whatever_came_of_it(world: World, step: 
     assert seen.text.strip() in ("-1", "Execution successful.")  # ptrace(2) is told -1: refused
 
 
+@pytest.mark.slow
 def test_the_same_hunt_finds_it_where_worlds_are_not_isolated(
     home: Home, tasks: list[str], tmp_path: Path
 ) -> None:
@@ -138,6 +139,7 @@ def test_the_same_hunt_finds_it_where_worlds_are_not_isolated(
     open_worlds.close()
 
 
+@pytest.mark.slow
 def test_code_that_never_ends_is_stopped_and_said_to_be(
     home: Home, tasks: list[str], tmp_path: Path
 ) -> None:
@@ -167,6 +169,7 @@ def test_a_world_that_is_killed_from_inside_has_failed(
     other.close()
 
 
+@pytest.mark.slow
 def test_a_server_that_died_is_started_again(home: Home, tasks: list[str], tmp_path: Path) -> None:
     root = tmp_path / "root"  # a name that no other process has in its command line
     root.symlink_to(home.mini)

@@ -8,6 +8,7 @@ what its world wrote; only AppWorld's own kinds of files are taken from it.
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import re
@@ -16,6 +17,8 @@ import signal
 import sys
 import tempfile
 import traceback
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 _TAKEN = re.compile(r"(dbs|logs|version)/\w+\.\w+")
@@ -48,9 +51,7 @@ def _verdict(place: str, request: dict[str, Any]) -> dict[str, Any]:
     files = _files(payload.get("outputs"))
     if not files:
         return {"success": False, "checks": dict.fromkeys(_LABELS, False)}
-    from appworld.apps.model_lib import CachedDBHandler
-    from appworld.evaluator import evaluate_task
-
+    evaluate_task, forget = _appworld()
     home = os.path.join(place, "experiments", "outputs", "judged")
     unfold(files, os.path.join(home, "tasks", request["task"]))
     try:
@@ -62,9 +63,37 @@ def _verdict(place: str, request: dict[str, Any]) -> dict[str, Any]:
         traceback.print_exc()
         success, checks = False, dict.fromkeys(_LABELS, False)
     finally:
-        CachedDBHandler.reset()
+        forget()
         shutil.rmtree(home, ignore_errors=True)
     return {"success": success, "checks": checks}
+
+
+@cache
+def _appworld() -> tuple[Callable[..., Any], Callable[[], None]]:
+    """AppWorld's evaluation, and what makes it forget the databases of one.
+
+    AppWorld works out anew what an engine connects to whenever it turns to a database, some 500
+    times an evaluation, since a cache of its own would never be emptied; here it does so once.
+    """
+    from appworld.apps.model_lib import CachedDBHandler, Database
+    from appworld.evaluator import evaluate_task
+
+    known: dict[Any, Any] = {}
+    details = Database._get_engine_to_details
+
+    def remembered(engine: Any) -> Any:
+        if engine not in known:
+            known[engine] = details(engine)
+        return known[engine]
+
+    def forget() -> None:
+        CachedDBHandler.reset()
+        known.clear()
+
+    Database._get_engine_to_details = staticmethod(remembered)
+    gc.collect()
+    gc.freeze()  # what was imported is never garbage, and looking it through takes long
+    return evaluate_task, forget
 
 
 def _files(path: object) -> dict[str, str]:
