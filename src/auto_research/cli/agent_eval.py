@@ -26,7 +26,6 @@ from auto_research.cli.options import (
     check_number,
     check_word,
     run_path,
-    workers_for,
 )
 from auto_research.cli.output import AsJson, print_json
 from auto_research.cli.session import installed
@@ -76,10 +75,7 @@ def agent_eval(
         bool,
         typer.Option("--unsafe-worlds", help="Accept worlds whose code could read the answers."),
     ] = False,
-    workers: Annotated[
-        int | None,
-        typer.Option(help="Chains run at once (default: agent search one a core, others 1)."),
-    ] = None,
+    workers: Annotated[int, typer.Option(help="Chains run at once.")] = 1,
     limit: Annotated[int | None, typer.Option(help="Only the first N episodes.")] = None,
     out: Annotated[Path, typer.Option(help="The run's directory goes under this one.")] = Path(
         "runs"
@@ -146,14 +142,11 @@ def agent_eval(
         _show(result)
 
 
-def _carry_out(
-    evaluation: Evaluation, path: Path, asked: int | None, resume: bool
-) -> dict[str, Any]:
+def _carry_out(evaluation: Evaluation, path: Path, workers: int, resume: bool) -> dict[str, Any]:
     from auto_research.cli.progress import episode_bar
     from auto_research.reporting.html import write_report
 
     planned: Any = evaluation.planned()["episodes"]
-    workers = workers_for(asked, evaluation.config.agent, sum(planned.values()))
     try:
         with episode_bar(planned) as progressed:
             metrics = evaluation.run(path, workers=workers, resume=resume, progressed=progressed)

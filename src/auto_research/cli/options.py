@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 from auto_research.errors import UserError
@@ -19,7 +18,6 @@ BOUNDS = {
     "--workers": (1, 256),
     "--limit": (1, 2**63),
 }
-_LONG, _MOST_WORKERS = 100, 4
 
 
 def check_number(option: str, number: int | None) -> None:
@@ -27,19 +25,6 @@ def check_number(option: str, number: int | None) -> None:
     least, most = BOUNDS[option]
     if number is not None and not least <= number <= most:
         raise UserError(f"{number} is out of range", where=option, mend=f"from {least} to {most}")
-
-
-def workers_for(asked: int | None, agent: str, episodes: int) -> int:
-    """How many chains are run at once, which no result depends on: what was asked for, else one.
-
-    A long run of the agent `search` keeps every core busy, up to four; starting a worker costs
-    about as much as ten of its episodes.
-    """
-    if asked is not None:
-        return asked
-    if agent != "search" or episodes < _LONG:
-        return 1
-    return min(os.cpu_count() or 1, _MOST_WORKERS)
 
 
 def check_word(option: str, word: str, known: tuple[str, str]) -> None:

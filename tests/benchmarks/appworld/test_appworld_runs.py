@@ -61,6 +61,7 @@ def test_one_wrong_answer_costs_its_task_and_its_scenario(home: Home, tmp_path: 
     assert [row["task"] for row in rows(run, "test") if not row["success"]] == [task]
 
 
+@pytest.mark.slow
 def test_doing_nothing_fails_every_task_and_changes_nothing_else(
     home: Home, tmp_path: Path
 ) -> None:

@@ -221,6 +221,7 @@ def recording() -> list[type[Operator]]:
     return [Retrieval, Update, Reward]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("feedback", ["own", "verdict"])
 def test_at_test_a_task_sees_what_the_model_wrote_earlier_in_its_scenario_and_no_verdict(
     mini: SharedBenchmark, errands: Errands, tmp_path: Path, feedback: str
@@ -250,6 +251,7 @@ def test_at_test_a_task_sees_what_the_model_wrote_earlier_in_its_scenario_and_no
             assert defined(skill.source).items() <= written[skill.provenance.task].items()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("frozen", [True, False])
 def test_only_a_frozen_test_leaves_a_trained_library_as_it_was(
     mini: SharedBenchmark, errands: Errands, tmp_path: Path, frozen: bool
