@@ -35,8 +35,9 @@ class ChainJob:
     """Everything a worker needs to run one chain; plain values throughout.
 
     `library` is what the chain starts with, `states` the operators' states by slot.
-    `name` is unique in the run and seeds the chain's draws together with `seed`. Without
-    `updates` the update operator is not asked: the library stays as it is.
+    `name` is the chain's own in the run and seeds its draws together with `seed`. Without
+    `updates` the update operator is not asked: the library stays as it is. `first` is the place
+    in the chain of the first of `tasks`, where a job is only a part of it.
     """
 
     name: str
@@ -54,6 +55,7 @@ class ChainJob:
     arm: Arm = field(default_factory=Arm)
     updates: bool = True
     verdicts_to_operators: bool = False
+    first: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +143,7 @@ def attempt_chain(
     )
     library = view_of(job.library)
     chain = AttemptedChain(job, evaluator)
-    for position, task in enumerate(job.tasks):
+    for position, task in enumerate(job.tasks, start=job.first):
         if job.phase == "test" and any(s.provenance.task == task.id for s in library):
             chain.flags.add(FED)
         name = f"{job.name}-{position}"

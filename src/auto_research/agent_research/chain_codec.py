@@ -67,7 +67,7 @@ def _episode_from_json(data: Mapping[str, Any], job: ChainJob) -> Episode:
     verdict: Sequence[Any] | None = data["verdict"]
     return Episode(
         id=data["id"],
-        task=job.tasks[data["position"]],
+        task=job.tasks[data["position"] - job.first],
         position=data["position"],
         choice=Choice(tuple(data["ranked"]), tuple(data["propensities"]), data["trace"]),
         uses=tuple(Use(*use) for use in data["uses"]),

@@ -1,11 +1,16 @@
-"""Groups of chains: the jobs that run them, and the credit that their siblings get."""
+"""Groups of chains: the jobs that run them, and the credit that their siblings get.
+
+Where nothing is learned (a frozen test), each task of a chain is a job of its own, so that it
+need not wait for the one before it; their outcomes are joined again.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 
-from auto_research.agent_research.chain import ChainJob
+from auto_research.agent_research.chain import ChainJob, ChainOutcome, changed_usage, record_uses
 from auto_research.agent_research.library import LibraryView
 from auto_research.agent_research.operators import Arm, Chain, ChainResult, CreditedGroup, Reward
 from auto_research.benchmarks.base import Scenario
@@ -38,7 +43,6 @@ def test_jobs(
     template: ChainJob,
     first: int,
     *,
-    updates: bool,
     verdicts: bool = False,
 ) -> Iterator[ChainJob]:
     """A job a scenario, numbered from `first`, each from the run's library."""
@@ -48,8 +52,33 @@ def test_jobs(
             name=f"test-{number:04d}",
             tasks=scenario.tasks,
             library=tuple(view.skills.values()),
-            updates=updates,
             verdicts_to_operators=verdicts,
+        )
+
+
+def frozen_jobs(whole: Iterable[ChainJob]) -> Iterator[ChainJob]:
+    """A job a task: each begins with the library and the operators' states of its chain's start."""
+    for job in whole:
+        for position, task in enumerate(job.tasks):
+            yield replace(job, tasks=(task,), first=position, updates=False)
+
+
+def joined(
+    parts: Iterable[ChainOutcome], chains: Iterable[Chain], view: LibraryView
+) -> Iterator[ChainOutcome]:
+    """The outcome of each chain, of those of its tasks, which all began with `view`."""
+    parts = iter(parts)
+    for chain in chains:
+        mine = list(islice(parts, len(chain.tasks)))
+        library = view
+        for episode in (episodes := tuple(e for part in mine for e in part.episodes)):
+            library = record_uses(library, episode, library.skills)
+        yield ChainOutcome(
+            episodes=episodes,
+            rows=tuple(row for part in mine for row in part.rows),
+            changes=(),
+            usage=changed_usage(view, library),
+            flags=tuple(sorted({flag for part in mine for flag in part.flags})),
         )
 
 

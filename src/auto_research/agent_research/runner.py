@@ -20,7 +20,14 @@ from auto_research.agent_research.budget import Budget, Phase, Spending
 from auto_research.agent_research.chain import ChainJob, ChainOutcome, changed_usage
 from auto_research.agent_research.checkpoint import Checkpoint, states_of
 from auto_research.agent_research.config import RunConfig
-from auto_research.agent_research.groups import credited, start, test_jobs, training_jobs
+from auto_research.agent_research.groups import (
+    credited,
+    frozen_jobs,
+    joined,
+    start,
+    test_jobs,
+    training_jobs,
+)
 from auto_research.agent_research.interrupts import interrupts_put_off
 from auto_research.agent_research.learner import Learner
 from auto_research.agent_research.ledger import RunLedger
@@ -106,7 +113,7 @@ class Runner:
         for job, meters in under_way:
             lost += [
                 (f"{job.name}-{position}", job.phase, meter.spending())
-                for position, meter in enumerate(meters)
+                for position, meter in enumerate(meters, start=job.first)
             ]
         for name, phase, spending in lost:
             yield {
@@ -151,16 +158,9 @@ class Runner:
     def _test_step(self) -> None:
         view, template = self.store.view(), self._between.template("test")
         batch = self.test[self.at.scenarios : self.at.scenarios + self._test_batch]
-        jobs = list(
-            test_jobs(
-                batch,
-                view,
-                template,
-                self.at.scenarios,
-                updates=not self.config.frozen,
-                verdicts=self.config.test_feedback == "verdict",
-            )
-        )
+        shown = self.config.test_feedback == "verdict"
+        whole = test_jobs(batch, view, template, self.at.scenarios, verdicts=shown)
+        jobs = list(frozen_jobs(whole) if self.config.frozen else whole)
         self._batch([Chain(s.id, s.tasks, 1, "carry") for s in batch], jobs, view, "test")
 
     def _batch(
@@ -168,14 +168,16 @@ class Runner:
     ) -> None:
         """Run one batch; then credit, learn and change the library, group by group; commit."""
         ran = run_in_waves(jobs, self.workers, self._ledger, self.store, self._finished)
-        outcomes, groups = iter(ran), list[CreditedGroup]()
+        frozen = phase == "test" and self.config.frozen
+        outcomes = joined(ran, chains, view) if frozen else iter(ran)
+        groups = list[CreditedGroup]()
         rows, changes, library = list(self._between.probed), list[Change](), view
         done = self.at.groups if phase == "training" else self.at.scenarios
         for number, chain in enumerate(chains, start=done):
             mine = list(islice(outcomes, chain.siblings))
             group = self._credited([o.result(start(chain, view)) for o in mine], phase)
             groups.append(group)
-            if phase == "test" and self.config.frozen:
+            if frozen:
                 rows += credited_rows(mine, group, ())
                 continue
             probed = len(self._between.probed)

@@ -100,7 +100,7 @@ def _chains(evaluation: Evaluation, here: Workplace, seed: int) -> Iterator[Chai
     """Each scenario once, its library empty at first, many scenarios at a time."""
     units = evaluation.config.units_per_episode
     template = ChainJob("", seed, "test", 0, None, 0, (), (), {}, Budget(units=units), units)
-    jobs = list(test_jobs(evaluation.test, LibraryView(), template, 0, updates=True))
+    jobs = list(test_jobs(evaluation.test, LibraryView(), template, 0))
     try:
         for first in range(0, len(jobs), MicroAgent.test_batch):
             yield from here.run(jobs[first : first + MicroAgent.test_batch])

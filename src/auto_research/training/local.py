@@ -204,7 +204,7 @@ class _Training:
 
     def _validate(self, now: ChainJob) -> Mapping[str, float]:
         """Figures of the model as it is, greedily, on validation scenarios; nothing is kept."""
-        jobs = list(test_jobs(self._validation, view_of(now.library), now, 0, updates=True))
+        jobs = list(test_jobs(self._validation, view_of(now.library), now, 0))
         self.agent.temperature = 0.0
         try:
             return chain_figures(list(self._judging.run(jobs)))

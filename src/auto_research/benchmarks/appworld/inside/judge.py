@@ -8,7 +8,6 @@ what its world wrote; only AppWorld's own kinds of files are taken from it.
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import re
@@ -20,6 +19,8 @@ import traceback
 from collections.abc import Callable
 from functools import cache
 from typing import Any
+
+from auto_research.benchmarks.appworld.inside import remembered
 
 _TAKEN = re.compile(r"(dbs|logs|version)/\w+\.\w+")
 _LABELS = ("no_op_fail", "no_op_pass")
@@ -70,29 +71,12 @@ def _verdict(place: str, request: dict[str, Any]) -> dict[str, Any]:
 
 @cache
 def _appworld() -> tuple[Callable[..., Any], Callable[[], None]]:
-    """AppWorld's evaluation, and what makes it forget the databases of one.
-
-    AppWorld works out anew what an engine connects to whenever it turns to a database, some 500
-    times an evaluation, since a cache of its own would never be emptied; here it does so once.
-    """
-    from appworld.apps.model_lib import CachedDBHandler, Database
+    """AppWorld's evaluation, and what makes it forget the databases of one."""
     from appworld.evaluator import evaluate_task
 
-    known: dict[Any, Any] = {}
-    details = Database._get_engine_to_details
-
-    def remembered(engine: Any) -> Any:
-        if engine not in known:
-            known[engine] = details(engine)
-        return known[engine]
-
-    def forget() -> None:
-        CachedDBHandler.reset()
-        known.clear()
-
-    Database._get_engine_to_details = staticmethod(remembered)
-    gc.collect()
-    gc.freeze()  # what was imported is never garbage, and looking it through takes long
+    remembered.names_of_modules()
+    forget = remembered.connections()
+    remembered.what_was_imported()
     return evaluate_task, forget
 
 

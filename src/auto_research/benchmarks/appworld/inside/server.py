@@ -8,7 +8,6 @@ which is answered with ``{"pid": n}``, and ``{"end": pid}``. When it closes, eve
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
 import signal
@@ -16,7 +15,7 @@ import socket
 import sys
 from typing import NoReturn
 
-from auto_research.benchmarks.appworld.inside import blind, isolation, world
+from auto_research.benchmarks.appworld.inside import blind, isolation, remembered, world
 
 # Signs in everywhere and calls what needs nothing else, so that what AppWorld works out on first
 # use is worked out before worlds are forked.
@@ -70,12 +69,14 @@ def _settle(root: str, work: str) -> None:
     os.environ.update(dict.fromkeys(("APPWORLD_CACHE", "HOME", "IPYTHONDIR", "TMPDIR"), work))
     os.chdir(work)
     sys.path[:] = [path for path in sys.path if os.path.isdir(path)]
+    remembered.names_of_modules()
+    remembered.the_server_of_the_apps()
+    remembered.validators()
     tasks = sorted(os.listdir(os.path.join(root, "data", "tasks")))
     opened = world.open_world(tasks[0], 600)
     world.execute(opened, WARM_UP.replace("$CALLS", repr(_plain_calls(root))), None)
     opened.close()
-    gc.collect()
-    gc.freeze()  # forked worlds need not copy the pages of what lives on
+    remembered.what_was_imported()
 
 
 def _plain_calls(root: str) -> list[tuple[str, str, list[str]]]:
