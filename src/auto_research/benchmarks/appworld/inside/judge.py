@@ -74,8 +74,8 @@ def _appworld() -> tuple[Callable[..., Any], Callable[[], None]]:
     """AppWorld's evaluation, and what makes it forget the databases of one."""
     from appworld.evaluator import evaluate_task
 
-    remembered.names_of_modules()
     forget = remembered.connections()
+    remembered.where_clocks_are()
     remembered.what_was_imported()
     return evaluate_task, forget
 

@@ -69,13 +69,13 @@ def _settle(root: str, work: str) -> None:
     os.environ.update(dict.fromkeys(("APPWORLD_CACHE", "HOME", "IPYTHONDIR", "TMPDIR"), work))
     os.chdir(work)
     sys.path[:] = [path for path in sys.path if os.path.isdir(path)]
-    remembered.names_of_modules()
     remembered.the_server_of_the_apps()
     remembered.validators()
     tasks = sorted(os.listdir(os.path.join(root, "data", "tasks")))
     opened = world.open_world(tasks[0], 600)
     world.execute(opened, WARM_UP.replace("$CALLS", repr(_plain_calls(root))), None)
     opened.close()
+    remembered.where_clocks_are()
     remembered.what_was_imported()
 
 
