@@ -1,9 +1,10 @@
-"""How fast worlds are: one worker, two workers, and AppWorld's own client in one process.
+"""How fast worlds are: one worker, two workers, and AppWorld's own client in one process or two.
 
 Run as ``python benchmarks/appworld_speed.py`` where AppWorld is set up. The same 36 reference
 programs are run and judged each time, with a frozen library. The first quarter is left out of the
-time, so that starting AppWorld is not measured. All three take turns, five times; their medians are
-compared, since a machine that others use too is not always as fast.
+time, so that starting AppWorld is not measured. All take turns, several times, and their medians
+are compared, since a machine that others use too is not always as fast. Two clients at once share
+nothing, so they tell what two cores of this machine give at most.
 """
 
 from __future__ import annotations
@@ -17,16 +18,16 @@ from pathlib import Path
 
 from auto_research.benchmarks.appworld.home import Home, required
 
-ROUNDS = 5
+ROUNDS = 3
 CLIENT = """
 import os, sys, time
-root, place = sys.argv[1:]
+root, place, part, parts = sys.argv[1:]
 os.symlink(os.path.join(root, "data"), os.path.join(place, "data"))
 os.environ["APPWORLD_ROOT"] = place
 from appworld import AppWorld
 ended = []
 with open(os.path.join(root, "data", "datasets", "test_normal.txt")) as file:
-    tasks = file.read().split()
+    tasks = file.read().split()[int(part) :: int(parts)]
 for task in tasks:
     path = os.path.join(root, "data", "tasks", task, "ground_truth", "reference.py")
     with open(path) as file:
@@ -47,22 +48,33 @@ def main() -> None:
     for _ in range(ROUNDS):
         with tempfile.TemporaryDirectory() as name:
             place = Path(name)
-            rounds.append((_client(home, place), _run(place, 1), _run(place, 2)))
+            clients = _clients(home, place, 1), _clients(home, place, 2)
+            rounds.append((*clients, _run(place, 1), _run(place, 2)))
     taken = [[round(seconds, 4) for seconds in column] for column in zip(*rounds, strict=True)]
-    own, one, two = (statistics.median(column) for column in taken)
-    names = ("AppWorld's own client", "one worker", "two workers")
-    ratios = {"two workers / one": round(one / two, 2), "two workers / client": round(own / two, 2)}
+    own, both, one, two = (statistics.median(column) for column in taken)
+    names = ("AppWorld's own client", "two of them", "one worker", "two workers")
+    ratios = {
+        "two clients / client": round(own / both, 2),
+        "two workers / one": round(one / two, 2),
+        "two workers / client": round(own / two, 2),
+    }
     told = {"seconds a task": dict(zip(names, taken, strict=True)), "times as fast": ratios}
     print(json.dumps(told, indent=2))
 
 
-def _client(home: Home, place: Path) -> float:
-    (place / "client").mkdir()
-    argv = [str(home.python), "-c", CLIENT, str(home.mini), str(place / "client")]
-    done = subprocess.run(
-        argv, env=dict(home.environment()), stdout=subprocess.PIPE, text=True, check=True
-    )
-    return _a_task([float(line) for line in done.stdout.split()])
+def _clients(home: Home, place: Path, count: int) -> float:
+    """Seconds a task with so many clients at once, each with a part of the tasks."""
+    begun = []
+    for part in range(count):
+        own = place / f"client-{part}-of-{count}"
+        own.mkdir()
+        argv = [str(home.python), "-c", CLIENT, str(home.mini), str(own), str(part), str(count)]
+        told = subprocess.PIPE
+        begun.append(subprocess.Popen(argv, env=dict(home.environment()), stdout=told, text=True))
+    ended = [float(line) for client in begun for line in client.communicate()[0].split()]
+    if any(client.returncode for client in begun):
+        raise SystemExit("AppWorld's own client failed")
+    return _a_task(ended)
 
 
 def _run(place: Path, workers: int) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -216,24 +215,6 @@ def test_a_programming_error_keeps_its_traceback_and_the_run_can_go_on(tmp_path:
 
 
 # Library
-
-
-def test_a_frozen_library_is_the_same_after_the_test_as_before(tmp_path: Path) -> None:
-    trained: list[str] = []
-
-    def heard(row: Any) -> None:
-        if row["phase"] == "test" and not trained:
-            trained.append(content(tmp_path / "run"))
-
-    def content(run: Path) -> str:
-        return hashlib.sha256(repr(library(run)).encode()).hexdigest()
-
-    prepared(Brought(heard=heard), frozen=True).run(tmp_path / "run")
-    assert trained == [content(tmp_path / "run")]
-    assert any(row["uses"] for row in rows(tmp_path / "run", "test"))
-    assert not any(row["changes"] or row["written"] for row in rows(tmp_path / "run", "test"))
-    prepared().run(tmp_path / "free")
-    assert content(tmp_path / "free") != trained[0]
 
 
 def test_every_use_is_on_record_once_whatever_siblings_and_revisions_there_are(
